@@ -1,0 +1,18 @@
+"""What several tests share: where the real levels are, if they are anywhere."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture(scope="session")
+def boxoban() -> Path:
+    """A folder laid out as DeepMind's boxoban-levels: medium/train, medium/valid, hard, unfiltered/test."""
+    beside = Path(__file__).resolve().parents[1].parent / "shared" / "boxoban"
+    folder = Path(os.environ.get("MASKOBAN_BOXOBAN", beside))
+    if not (folder / "medium").is_dir():
+        pytest.skip("no Boxoban levels: set MASKOBAN_BOXOBAN to a checkout of boxoban-levels")
+    return folder
