@@ -1,0 +1,42 @@
+"""What a board is: its tiles, levels, their identity, and every file people keep them in."""
+
+from .errors import LevelFileError, MaskobanError
+from .identity import canonical_text, exact_ids, ids
+from .level import Level
+from .symmetry import symmetries
+from .tiles import (
+    BOX,
+    BOX_ON_GOAL,
+    FLOOR,
+    GOAL,
+    MASK,
+    MAX_SIDE,
+    PLAYER,
+    PLAYER_ON_GOAL,
+    SYMBOLS,
+    TILES,
+    WALL,
+    Tokens,
+)
+
+__all__ = [
+    "BOX",
+    "BOX_ON_GOAL",
+    "FLOOR",
+    "GOAL",
+    "MASK",
+    "MAX_SIDE",
+    "PLAYER",
+    "PLAYER_ON_GOAL",
+    "SYMBOLS",
+    "TILES",
+    "WALL",
+    "Level",
+    "LevelFileError",
+    "MaskobanError",
+    "Tokens",
+    "canonical_text",
+    "exact_ids",
+    "ids",
+    "symmetries",
+]

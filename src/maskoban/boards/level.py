@@ -1,0 +1,175 @@
+"""A level: one board that never changes, and what people write beside it."""
+
+from __future__ import annotations
+
+import unicodedata
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .errors import MaskobanError
+from .identity import exact_ids, ids
+from .rows import rows_of_tokens, tokens_of_rows
+from .tiles import MASK, MAX_SIDE, Tokens
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """A board with its title, author, comment and known solutions.
+
+    ``tokens`` is a read-only ``uint8`` array ``(height, width)``. Title and author are one line each, the
+    comment any number; blanks around them are dropped. A solution is a string of ``lurdLURD``.
+
+    >>> level = Level.parse('''
+    ... #####
+    ... #@$.#
+    ... #####
+    ... ''')
+    >>> level.shape
+    (3, 5)
+    >>> level == Level(level.tokens)
+    True
+    """
+
+    tokens: Tokens
+    title: str = ""
+    author: str = ""
+    comment: str = ""
+    solutions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        fields = {
+            "tokens": board(self.tokens),
+            "title": _one_line("title", self.title),
+            "author": _one_line("author", self.author),
+            "comment": _lines(self.comment),
+            "solutions": tuple(_moves(solution) for solution in self.solutions),
+        }
+        for name, value in fields.items():
+            object.__setattr__(self, name, value)
+
+    @classmethod
+    def parse(cls, text: str) -> Level:
+        """The level that ``text`` draws, a row a line; blank lines above and below do not count.
+
+        >>> Level.parse("####\\n#@$.").shape
+        (2, 4)
+        """
+        rows = text.replace("\r\n", "\n").split("\n")
+        filled = [i for i, row in enumerate(rows) if row.strip()]
+        first, last = (filled[0], filled[-1]) if filled else (0, -1)
+        return cls(tokens_of_rows(rows[first : last + 1], "board", first + 1))
+
+    @property
+    def height(self) -> int:
+        """How many rows the board has."""
+        return self.shape[0]
+
+    @property
+    def width(self) -> int:
+        """How many columns the board has."""
+        return self.shape[1]
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        height, width = self.tokens.shape
+        return height, width
+
+    @cached_property
+    def id(self) -> str:
+        """32 hexadecimal digits, the same for every drawing of the same puzzle; see ``identity``.
+
+        >>> Level.parse("@$.").id == Level.parse("####\\n#.##\\n#$##\\n#@##\\n####").id
+        True
+        """
+        return ids(self.tokens[None])[0]
+
+    @cached_property
+    def exact_id(self) -> str:
+        """Like ``id``, but another one for a turned or mirrored board.
+
+        >>> Level.parse("@$.").exact_id == Level.parse(".$@").exact_id
+        False
+        """
+        return exact_ids(self.tokens[None])[0]
+
+    def __str__(self) -> str:
+        return "\n".join(rows_of_tokens(self.tokens))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Level):
+            return NotImplemented
+        return self._value() == other._value()
+
+    def __hash__(self) -> int:
+        return hash(self._value())
+
+    def _value(self) -> tuple[object, ...]:
+        return self.shape, self.tokens.tobytes(), self.title, self.author, self.comment, self.solutions
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # NumPy forgets on pickling that an array is read-only; building anew does not.
+        return Level, (self.tokens, self.title, self.author, self.comment, self.solutions)
+
+
+def board(tokens: ArrayLike) -> Tokens:
+    """``tokens`` as a read-only board, or the sentence that says why it is none.
+
+    >>> board([[0, 1], [2, 7]]).dtype
+    dtype('uint8')
+    """
+    array = np.asarray(tokens)
+    if array.ndim != 2 or array.dtype.kind not in "iu":
+        raise MaskobanError(f"a board is a two-dimensional array of whole numbers, not {_described(array)}")
+    if not all(1 <= side <= MAX_SIDE for side in array.shape):
+        raise MaskobanError(
+            f"a board of {array.shape[0]}x{array.shape[1]}; expected 1x1 to {MAX_SIDE}x{MAX_SIDE}"
+        )
+    if array.min() < 0 or array.max() > MASK:
+        raise MaskobanError(f"a board holds tokens 0 to {MASK}, not {array.min()} to {array.max()}")
+    frozen = array.astype(np.uint8)
+    frozen.flags.writeable = False
+    return frozen
+
+
+def _described(array: np.ndarray) -> str:
+    return f"{array.ndim}-dimensional {array.dtype}"
+
+
+def _one_line(name: str, text: str) -> str:
+    if "\n" in text.strip():
+        raise MaskobanError(f"a level's {name} is one line, not {text.count(chr(10)) + 1}")
+    return _printable(name, text.strip())
+
+
+def _lines(comment: str) -> str:
+    lines = [line.rstrip() for line in comment.replace("\r\n", "\n").split("\n")]
+    while lines and not lines[0]:
+        del lines[0]
+    while lines and not lines[-1]:
+        del lines[-1]
+    for line in lines:
+        _printable("comment", line)
+    return "\n".join(lines)
+
+
+def _printable(name: str, text: str) -> str:
+    """``text``, if every file format can hold it: no control characters, no halves of characters."""
+    for letter in text:
+        if letter != "\t" and (unicodedata.category(letter) in ("Cc", "Cs") or letter in "\ufffe\uffff"):
+            raise MaskobanError(
+                f"the control character U+{ord(letter):04X} in a level's {name}; expected text"
+            )
+    return text
+
+
+def _moves(solution: str) -> str:
+    for i, letter in enumerate(solution):
+        if letter not in "lurdLURD":
+            raise MaskobanError(
+                f"{letter!r} is no move (step {i + 1} of a solution); expected l, u, r, d, L, U, R or D"
+            )
+    return solution
