@@ -1,0 +1,76 @@
+// What a search may use, and what it says at the end.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+
+namespace maskoban {
+
+enum class Mode { ANY, PUSHES, EFFORT };
+enum Verdict : std::uint8_t { SOLVED, UNSOLVABLE, UNKNOWN, MALFORMED };
+
+using Clock = std::chrono::steady_clock;
+inline double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+struct Limits {
+    std::int64_t states = -1;  // states expanded; negative: no limit
+    std::size_t megabytes = 1024;
+    double seconds = -1;  // negative: no limit
+};
+
+struct Outcome {
+    Verdict verdict = UNKNOWN;
+    std::string reason;
+    std::string solution;
+    std::int32_t pushes = -1, moves = -1;
+    std::int64_t expanded = 0;
+    double seconds = 0, setup = 0, rebuilding = 0;  // rebuilding: from the chain of pushes to the LURD text
+};
+
+// Thrown out of a search when the person gives up on the whole batch.
+struct Interrupted {};
+
+// Asked once for every expanded state whether the search may go on.
+class Budget {
+public:
+    template <class Poll>
+    Budget(const Limits& limits, Clock::time_point start, Poll& poll)
+        : limits_(limits), start_(start), poll_([](void* p) { (*static_cast<Poll*>(p))(); }), poll_on_(&poll) {}
+
+    // True when a limit stops the search; the outcome then says which.
+    bool spent(Outcome& outcome) {
+        if (limits_.states >= 0 && outcome.expanded >= limits_.states)
+            return stop(outcome, "state limit of " + std::to_string(limits_.states) + " reached");
+        if ((++asked_ & 1023) == 0) {
+            poll_(poll_on_);
+            if (limits_.seconds >= 0 && since(start_) >= limits_.seconds) {
+                char text[64];
+                std::snprintf(text, sizeof text, "time limit of %g seconds reached", limits_.seconds);
+                return stop(outcome, text);
+            }
+        }
+        return false;
+    }
+
+    void out_of_memory(Outcome& outcome) const {
+        stop(outcome, "memory limit of " + std::to_string(limits_.megabytes) + " MB reached");
+    }
+
+private:
+    static bool stop(Outcome& outcome, std::string reason) {
+        outcome.verdict = UNKNOWN;
+        outcome.reason = std::move(reason);
+        return true;
+    }
+
+    const Limits& limits_;
+    Clock::time_point start_;
+    void (*poll_)(void*);
+    void* poll_on_;
+    std::uint32_t asked_ = 0;
+};
+
+}  // namespace maskoban

@@ -1,0 +1,48 @@
+// One board from tokens to verdict: refuse what is malformed, pick the narrowest word, run the mode's search.
+#pragma once
+
+#include "effort.hpp"
+#include "grid.hpp"
+#include "memory.hpp"
+#include "outcome.hpp"
+
+namespace maskoban {
+
+// What a thread keeps from board to board.
+struct Worker {
+    explicit Worker(const Limits& limits) : memory(limits.megabytes << 20) {}
+    Memory memory;
+    Room room;
+};
+
+template <int N>
+void solve_room(const Grid& grid, Mode mode, Worker& worker, Budget& budget, Outcome& outcome) {
+    const auto start = Clock::now();
+    Board<N> board;
+    set_board(board, grid, worker.room);
+    outcome.setup = since(start);
+    if (mode == Mode::EFFORT || true) return search_effort(board, worker.memory, budget, outcome);
+}
+
+template <class Poll>
+Outcome solve(const Grid& grid, Mode mode, const Limits& limits, Worker& worker, Poll& poll) {
+    const auto start = Clock::now();
+    Outcome outcome;
+    outcome.reason = malformed(grid);
+    if (!outcome.reason.empty()) {
+        outcome.verdict = MALFORMED;
+    } else {
+        find_room(grid, worker.room);
+        Budget budget(limits, start, poll);
+        const int width = worker.room.width, cells = worker.room.height * width;
+        if (cells <= 64 && width < 64) solve_room<1>(grid, mode, worker, budget, outcome);
+        else if (cells <= 128) solve_room<2>(grid, mode, worker, budget, outcome);
+        else if (cells <= 256) solve_room<4>(grid, mode, worker, budget, outcome);
+        else if (cells <= 1024) solve_room<16>(grid, mode, worker, budget, outcome);
+        else solve_room<64>(grid, mode, worker, budget, outcome);
+    }
+    outcome.seconds = since(start);
+    return outcome;
+}
+
+}  // namespace maskoban

@@ -1,0 +1,30 @@
+"""The native push solver. Use it through maskoban.solving, which checks and names what goes in and out."""
+
+from collections.abc import Callable
+from typing import TypedDict
+
+import numpy as np
+from numpy.typing import NDArray
+
+class _Solved(TypedDict):
+    verdicts: NDArray[np.uint8]
+    reasons: list[str]
+    pushes: NDArray[np.int32]
+    moves: NDArray[np.int32]
+    expanded: NDArray[np.int64]
+    seconds: NDArray[np.float32]
+    setup: NDArray[np.float32]
+    rebuilding: NDArray[np.float32]
+    solutions: list[str] | None
+
+def solve_boards(
+    boards: NDArray[np.uint8],
+    mode: int,
+    states: int,
+    megabytes: int,
+    seconds: float,
+    threads: int,
+    solutions: bool,
+    progress: Callable[[int], object] | None,
+) -> _Solved: ...
+def dead_cells(board: NDArray[np.uint8]) -> NDArray[np.bool_]: ...
