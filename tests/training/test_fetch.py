@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from maskoban.training import fetch as fetching
-from maskoban.training.fetch import SPLITS, FetchError, cache_folder, fetch, make_manifest
+from maskoban.training.fetch import SPLITS, FetchError, cache_folder, fetch, fetched, make_manifest
 
 LEVEL = "#####\n#@$.#\n#####\n"
 
@@ -117,7 +117,7 @@ def test_everything_arrives_in_the_original_layout_with_the_licence_note(
     folder = fetch(tmp_path / "out", base_url=mirror.url, progress=True)
     assert folder == tmp_path / "out"
     assert tree(folder) == tree(mirror.folder)
-    assert "Apache License, Version 2.0" in (folder / "LICENCE-NOTE.txt").read_text()
+    assert "Apache License, Version 2.0" in (folder / "LICENCE-NOTE").read_text()
 
 
 def test_only_the_splits_asked_for_go_to_the_cache(
@@ -127,6 +127,8 @@ def test_only_the_splits_asked_for_go_to_the_cache(
     folder = fetch(splits=["hard"], base_url=mirror.url + "/")
     assert folder == tmp_path / "cache" / "boxoban"
     assert sorted(tree(folder)) == ["hard/000.txt", "hard/001.txt", "hard/002.txt"]
+    assert fetched("hard") == folder / "hard"
+    assert fetched("medium/train") is None
 
 
 def test_finished_files_are_kept_and_a_damaged_one_is_fetched_again(mirror: Mirror, tmp_path: Path) -> None:

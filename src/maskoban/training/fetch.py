@@ -95,7 +95,7 @@ def fetch(
     with _on_disk(folder):
         for split in splits:
             (folder / split).mkdir(parents=True, exist_ok=True)
-        (folder / "LICENCE-NOTE.txt").write_text(LICENCE_NOTE, encoding="utf-8")
+        (folder / "LICENCE-NOTE").write_text(LICENCE_NOTE, encoding="utf-8")
 
     stop = threading.Event()
     with _bar(sum(file.size for file in files), progress) as show:
@@ -115,6 +115,16 @@ def fetch(
         if not job.cancelled():
             job.result()  # raises what went wrong in it
     return folder
+
+
+def fetched(split: str) -> Path | None:
+    """The folder of a split in the user's cache, if every file of it has been fetched.
+
+    >>> fetched("medium/train")  # doctest: +SKIP
+    PosixPath('/home/ann/.cache/maskoban/boxoban/medium/train')
+    """
+    folder = cache_folder() / "boxoban"
+    return folder / split if all((folder / file.name).exists() for file in _manifest()[split]) else None
 
 
 @dataclass(frozen=True)

@@ -64,8 +64,8 @@ def synthesize(
     inside = max(height - 2, 0) * max(width - 2, 0)
     if inside < 2 * boxes + 1:
         raise MaskobanError(
-            f"{_count(boxes)} with goals and a player need {2 * boxes + 1} cells inside the border, "
-            f"but a {height}x{width} board has {inside}"
+            f"a {height}x{width} board has {inside} cells inside its border; "
+            f"with {_count(boxes)} it takes at least {2 * boxes + 1}"
         )
     boards = np.empty((n, height, width), np.uint8)
     numbers = range(first, first + n)
@@ -90,7 +90,7 @@ def _board(rng: Random, height: int, width: int, boxes: int, walls: float) -> To
                 break
     if best is None:
         raise MaskobanError(
-            f"{_count(boxes)} do not fit a {height}x{width} board: in {ROOMS} rooms none could be moved"
+            f"cannot make a {height}x{width} board with {_count(boxes)}: none could be moved in {ROOMS} rooms"
         )
     return best
 
