@@ -1,0 +1,123 @@
+"""Self-attention over the cells of one board, as one operator with two bodies.
+
+A board has few cells (64 inside a 10x10), so all queries, keys and scores of one head fit into one
+processor's registers. On a CUDA device a Triton kernel therefore does everything between the two matrix
+products in one pass (normalise, rotate, score, softmax, drop, mix) and reads and writes each number once;
+:func:`attend_reference` is the same function in plain torch, used on every other device and by the tests.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+try:  # Triton is there wherever torch has CUDA; nothing else needs it
+    from maskoban.diffusion import attention_kernels as kernels
+except ImportError:
+    kernels = None  # type: ignore[assignment]
+
+
+def rotary_table(height: int, width: int, head_width: int) -> Tensor:
+    """Cosines and sines that turn row and column into rotations: shape (2, cells, head_width / 2).
+
+    The first half of a head's pairs turns with the row, the second with the column; pair j of a half turns
+    by position * 100^(-j / pairs) radians, so that neighbours differ by up to one radian.
+
+    >>> rotary_table(8, 8, 64).shape
+    torch.Size([2, 64, 32])
+    """
+    pairs = head_width // 4  # for the rows, and as many for the columns
+    frequency = 100.0 ** (-torch.arange(pairs, dtype=torch.float64) / pairs)
+    rows = torch.arange(height, dtype=torch.float64).repeat_interleave(width)
+    columns = torch.arange(width, dtype=torch.float64).repeat(height)
+    angle = torch.cat(
+        [rows[:, None] * frequency, columns[:, None] * frequency], dim=1
+    )  # (cells, head_width / 2)
+    return torch.stack([angle.cos(), angle.sin()]).float()
+
+
+def normalise_and_rotate(x: Tensor, rotary: Tensor | None) -> Tensor:
+    """QK-norm and rotary positions of (..., cells, head_width), computed in fp32; None changes nothing."""
+    if rotary is None:
+        return x
+    x32 = x.float()
+    x32 = x32 * torch.rsqrt(x32.square().mean(-1, keepdim=True) + 1e-6)
+    first, second = x32.chunk(2, dim=-1)
+    cos, sin = rotary[0], rotary[1]
+    return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1).to(x.dtype)
+
+
+def attend_reference(qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+    """Plain torch. qkv is (boards, cells, 3 * d), queries first; returns (boards, cells, d).
+
+    softmax(q k^T / sqrt(head width)) v for every head, where q and k are normalised and rotated if a rotary
+    table is given, and each attention weight is dropped with probability ``dropout``.
+    """
+    boards, cells, _ = qkv.shape
+    q, k, v = qkv.view(boards, cells, 3, heads, -1).permute(
+        2, 0, 3, 1, 4
+    )  # each (boards, heads, cells, head width)
+    q, k = normalise_and_rotate(q, rotary), normalise_and_rotate(k, rotary)
+    scores = (q @ k.transpose(-1, -2)).float() / math.sqrt(q.shape[-1])
+    weights = torch.softmax(scores, dim=-1)
+    if dropout > 0:
+        weights = torch.nn.functional.dropout(weights, dropout)
+    mixed = weights.to(v.dtype) @ v
+    return mixed.transpose(1, 2).reshape(boards, cells, -1)
+
+
+def attend(qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+    """:func:`attend_reference`, by the fused kernel where there is one for these shapes.
+
+    >>> attend(torch.randn(2, 64, 3 * 256), heads=4, rotary=rotary_table(8, 8, 64)).shape
+    torch.Size([2, 64, 256])
+    """
+    cells, head_width = qkv.shape[1], qkv.shape[2] // (3 * heads)
+    fits = cells <= 128 and head_width in (32, 64) and qkv.dtype in (torch.bfloat16, torch.float16)
+    if kernels is None or not qkv.is_cuda or not fits:
+        return attend_reference(qkv, heads, rotary, dropout)
+    table = rotary if rotary is not None else qkv.new_zeros((2, 1, 1), dtype=torch.float32)
+    seed = torch.randint(0, 2**31 - 1, (1,), device=qkv.device) if dropout > 0 else _no_seed(qkv)
+    out: Tensor = _fused(qkv, table, seed, heads, rotary is not None, dropout)
+    return out
+
+
+def _no_seed(qkv: Tensor) -> Tensor:
+    return torch.zeros(1, dtype=torch.int64, device=qkv.device)
+
+
+if kernels is not None:
+
+    @torch.library.custom_op("maskoban::attend", mutates_args=())
+    def _fused(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:
+        return kernels.forward(qkv, rotary, seed, heads, rotate, dropout)
+
+    @_fused.register_fake
+    def _(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:
+        return qkv.new_empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3)
+
+    @torch.library.custom_op("maskoban::attend_backward", mutates_args=())
+    def _fused_backward(
+        grad: Tensor, qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
+    ) -> Tensor:
+        return kernels.backward(grad, qkv, rotary, seed, heads, rotate, dropout)
+
+    @_fused_backward.register_fake
+    def _(
+        grad: Tensor, qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
+    ) -> Tensor:
+        return torch.empty_like(qkv)
+
+    def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        qkv, rotary, seed, ctx.heads, ctx.rotate, ctx.dropout = inputs
+        ctx.save_for_backward(qkv, rotary, seed)
+
+    def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, None, None]:
+        qkv, rotary, seed = ctx.saved_tensors
+        dqkv = _fused_backward(grad.contiguous(), qkv, rotary, seed, ctx.heads, ctx.rotate, ctx.dropout)
+        return dqkv, None, None, None, None, None
+
+    _fused.register_autograd(_differentiate, setup_context=_remember)

@@ -1,0 +1,196 @@
+"""The two networks: the paper's, to the letter, and ours.
+
+Both map masked tokens to logits over the seven tiles for every cell they draw:
+
+    forward(tokens (boards, cells) int64, t (boards,) or None, cells (boards, k) or None) -> (boards, k, 7)
+
+Where ``cells`` is given, only those cells' logits are returned; where it is None, all of them. Parameters are
+fp32; activations run in the dtype given to :meth:`Network.compute_in`.
+The matrices of all blocks are stacked along a leading axis, so that an optimiser handles each kind at once.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maskoban.boards.tiles import MASK, TILES
+from maskoban.diffusion.attention import attend, normalise_and_rotate, rotary_table
+
+
+class Network(nn.Module):
+    """What the two networks share: the grid of cells they draw, and the dtype they compute in."""
+
+    #: Rings of wall around the drawn cells that are given, not drawn.
+    margin: int
+    #: Whether forward needs t.
+    timed: bool
+
+    def __init__(self, height: int, width: int) -> None:
+        super().__init__()
+        self.height, self.width = height, width
+        self.rows, self.columns = height - 2 * self.margin, width - 2 * self.margin
+        self.cells = self.rows * self.columns
+        self.dtype = torch.float32
+
+    def compute_in(self, dtype: torch.dtype) -> Network:
+        """Run activations and matrix products in this dtype; parameters stay fp32."""
+        self.dtype = dtype
+        return self
+
+    def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+        return F.linear(x, weight.to(x.dtype), None if bias is None else bias.to(x.dtype))
+
+
+class PaperNetwork(Network):
+    """The paper's encoder: 4,879,111 parameters for a 10x10 grid at its default shape.
+
+    h_i = E_tok(x_i) + E_row(r_i) + E_col(c_i) + MLP(sinusoid(t)), then pre-norm blocks (multi-head attention and
+    a feed-forward layer, each added to the residual stream), then one linear layer to seven logits, with no
+    norm before it: with one, the parameter count would not come out. The paper does not name the two
+    non-linearities: GELU in the blocks and SiLU in the time MLP are our choice. Dropout sits where torch's own
+    encoder layer has it: on attention weights, on the feed-forward's hidden layer and on both branches.
+
+    >>> sum(p.numel() for p in PaperNetwork().parameters())
+    4879111
+    """
+
+    margin = 0
+    timed = True
+
+    def __init__(
+        self, height: int = 10, width: int = 10, d: int = 256, blocks: int = 6, heads: int = 8,
+        hidden: int = 1024, dropout: float = 0.1,
+    ) -> None:  # fmt: skip
+        super().__init__(height, width)
+        self.d, self.heads, self.dropout = d, heads, dropout
+        self.token = nn.Embedding(MASK + 1, d)
+        self.row = nn.Embedding(self.rows, d)
+        self.column = nn.Embedding(self.columns, d)
+        self.time = nn.Sequential(nn.Linear(d, d), nn.SiLU(), nn.Linear(d, d))
+        self.norm_weight = nn.Parameter(torch.ones(blocks, 2, d))
+        self.norm_bias = nn.Parameter(torch.zeros(blocks, 2, d))
+        self.qkv = nn.Parameter(torch.empty(blocks, 3, d, d))
+        self.qkv_bias = nn.Parameter(torch.zeros(blocks, 3 * d))
+        self.out = nn.Parameter(torch.empty(blocks, d, d))
+        self.out_bias = nn.Parameter(torch.zeros(blocks, d))
+        self.up = nn.Parameter(torch.empty(blocks, hidden, d))
+        self.up_bias = nn.Parameter(torch.zeros(blocks, hidden))
+        self.down = nn.Parameter(torch.empty(blocks, d, hidden))
+        self.down_bias = nn.Parameter(torch.zeros(blocks, d))
+        self.head = nn.Linear(d, TILES)
+        for stack in (self.qkv, self.out, self.up, self.down):
+            for matrix in stack.data.flatten(0, -3):
+                nn.init.xavier_uniform_(matrix)
+
+    def forward(self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None) -> Tensor:
+        assert t is not None, "the paper's network needs the time step"
+        place = (self.row.weight[:, None] + self.column.weight[None, :]).flatten(0, 1)  # (cells, d)
+        x = self.token(tokens) + place + self.time(sinusoid(t, self.d))[:, None]
+        x = x.to(self.dtype)
+        p = self.dropout if self.training else 0.0
+        stacks = (self.norm_weight, self.norm_bias, self.qkv, self.qkv_bias, self.out, self.out_bias)
+        stacks += (self.up, self.up_bias, self.down, self.down_bias)
+        for nw, nb, qkv, qkv_b, out, out_b, up, up_b, down, down_b in zip(
+            *(stack.unbind(0) for stack in stacks), strict=True
+        ):
+            y = layer_norm(x, nw[0], nb[0])
+            y = attend(self.linear(y, qkv.flatten(0, 1), qkv_b), self.heads, dropout=p)
+            x = x + F.dropout(self.linear(y, out, out_b), p)
+            y = layer_norm(x, nw[1], nb[1])
+            y = F.dropout(F.gelu(self.linear(y, up, up_b)), p)
+            x = x + F.dropout(self.linear(y, down, down_b), p)
+        if cells is not None:
+            x = pick(x, cells)
+        return self.linear(x, self.head.weight, self.head.bias).float()
+
+
+class InteriorNetwork(Network):
+    """Ours: only the cells inside the border wall, no time input (the number of masks already tells it).
+
+    RMSNorm without gain, QK-norm, 2-D rotary positions beside a learned table, squared ReLU, no biases, zero
+    output projections at the start. The last block computes queries and what follows only for the cells asked
+    for, because a sampler that reveals one cell at a time needs no other logits.
+
+    >>> InteriorNetwork()(torch.full((2, 64), 7)).shape
+    torch.Size([2, 64, 7])
+    """
+
+    margin = 1
+    timed = False
+
+    def __init__(
+        self,
+        height: int = 10,
+        width: int = 10,
+        d: int = 256,
+        blocks: int = 6,
+        heads: int = 4,
+        hidden: int = 1024,
+    ) -> None:
+        super().__init__(height, width)
+        self.d, self.heads = d, heads
+        self.token = nn.Embedding(MASK + 1, d)
+        self.place = nn.Parameter(torch.randn(self.cells, d) * 0.02)
+        self.qkv = nn.Parameter(torch.empty(blocks, 3, d, d))
+        self.out = nn.Parameter(torch.zeros(blocks, d, d))
+        self.up = nn.Parameter(torch.empty(blocks, hidden, d))
+        self.down = nn.Parameter(torch.zeros(blocks, d, hidden))
+        self.head = nn.Parameter(torch.zeros(TILES, d))
+        for stack in (self.qkv, self.up):
+            nn.init.uniform_(stack, -math.sqrt(3 / d), math.sqrt(3 / d))
+        self.rotary: Tensor
+        self.register_buffer("rotary", rotary_table(self.rows, self.columns, d // heads), persistent=False)
+
+    def forward(self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None) -> Tensor:
+        x = rms_norm((self.token(tokens) + self.place).to(self.dtype))
+        blocks = list(
+            zip(self.qkv.unbind(0), self.out.unbind(0), self.up.unbind(0), self.down.unbind(0), strict=True)
+        )
+        for i, (qkv, out, up, down) in enumerate(blocks):
+            y = rms_norm(x)
+            if cells is None or i + 1 < len(blocks):
+                y = attend(self.linear(y, qkv.flatten(0, 1)), self.heads, self.rotary)
+            else:
+                y = self._attend_from(y, qkv, cells)
+                x = pick(x, cells)
+            x = x + self.linear(y, out)
+            x = x + self.linear(F.relu(self.linear(rms_norm(x), up)).square(), down)
+        return self.linear(rms_norm(x), self.head).float()
+
+    def _attend_from(self, y: Tensor, qkv: Tensor, cells: Tensor) -> Tensor:
+        """The same attention with queries at ``cells`` only: (boards, all cells, d) to (boards, k, d)."""
+        boards, k = cells.shape
+        split = (boards, -1, self.heads, self.d // self.heads)
+        q = self.linear(pick(y, cells), qkv[0]).view(split).transpose(1, 2)  # (boards, heads, k, head width)
+        key, value = self.linear(y, qkv[1:].flatten(0, 1)).chunk(2, dim=-1)
+        key, value = key.reshape(split).transpose(1, 2), value.reshape(split).transpose(1, 2)
+        q = normalise_and_rotate(q, self.rotary[:, cells][:, :, None])
+        key = normalise_and_rotate(key, self.rotary)
+        weights = torch.softmax((q @ key.transpose(-1, -2)).float() / math.sqrt(q.shape[-1]), dim=-1)
+        return (weights.to(value.dtype) @ value).transpose(1, 2).reshape(boards, k, self.d)
+
+
+def sinusoid(t: Tensor, d: int) -> Tensor:
+    """[sin(t w_0), cos(t w_0), sin(t w_1), cos(t w_1), ...] with w_k = 10000^(-2k/d): (boards,) to (boards, d)."""
+    frequency = 10000.0 ** (-torch.arange(0, d, 2, device=t.device, dtype=torch.float32) / d)
+    angle = t.float()[:, None] * frequency
+    return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
+
+
+def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    return F.layer_norm(x.float(), (x.shape[-1],), weight, bias).to(x.dtype)
+
+
+def rms_norm(x: Tensor) -> Tensor:
+    """x / sqrt(mean(x^2) + 1e-6), no gain, computed in fp32."""
+    x32 = x.float()
+    return (x32 * torch.rsqrt(x32.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+
+
+def pick(x: Tensor, cells: Tensor) -> Tensor:
+    """The rows of (boards, all cells, d) named by (boards, k): (boards, k, d)."""
+    return x.gather(1, cells[:, :, None].expand(-1, -1, x.shape[-1]))

@@ -1,0 +1,100 @@
+"""``python -m maskoban.training``: train, with nothing but torch and NumPy installed.
+
+``maskoban train`` is this command with the rest of the package around it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+
+from maskoban.boards.errors import MaskobanError
+
+
+def parser() -> argparse.ArgumentParser:
+    from maskoban.training.presets import PRESETS
+
+    p = argparse.ArgumentParser(
+        prog="maskoban train",
+        description="Train a model that draws boards.",
+        epilog="Example: maskoban train --preset tiny --corpus synth.npz --out runs/tiny --minutes 5",
+    )
+    p.add_argument("--preset", default="best", help=f"one of {', '.join(PRESETS)} (default: best)")
+    p.add_argument(
+        "--corpus", type=Path, required=True, help="packed boards to learn from (maskoban corpus pack)"
+    )
+    p.add_argument(
+        "--held-out",
+        type=Path,
+        help="packed boards for the validation loss (default: the corpus's last tenth)",
+    )
+    p.add_argument("--out", type=Path, required=True, help="folder of the run: checkpoint, log, boards")
+    p.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
+    p.add_argument(
+        "--start-from", type=Path, metavar="RUN", help="begin with another run's weights and a fresh schedule"
+    )
+    p.add_argument("--minutes", type=float, help="train this long by the clock; the schedule follows")
+    p.add_argument(
+        "--stop-at", type=int, metavar="STEP", help="leave after this step, to go on later with --resume"
+    )
+    p.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="change one number of the preset"
+    )
+    p.add_argument("--device", help="cpu, cuda, ... (default: cuda if there is one)")
+    p.add_argument("--no-compile", action="store_true", help="do not compile the step (default on a CPU)")
+    p.add_argument("--save-every", type=int, default=10_000, metavar="STEPS")
+    p.add_argument("--compact", action="store_true", help="save optimiser moments in bf16")
+    p.add_argument(
+        "--largest-file",
+        type=float,
+        metavar="MB",
+        help="split the checkpoint into files of at most this size",
+    )
+    p.add_argument("--tensorboard", action="store_true", help="also write TensorBoard events")
+    return p
+
+
+def run(arguments: list[str]) -> None:
+    a = parser().parse_args(arguments)
+    from maskoban.boards import read_boards
+    from maskoban.training.loop import Options, Trainer
+    from maskoban.training.presets import preset_named, vary
+
+    preset = vary(preset_named(a.preset), a.set)
+    corpus = read_boards(a.corpus)
+    if a.held_out:
+        held_out = read_boards(a.held_out)
+    else:
+        tenth = len(corpus) // 10
+        corpus, held_out = corpus[:-tenth], corpus[-tenth:]
+    options = Options(minutes=a.minutes, stop_at=a.stop_at, save_every=a.save_every, compact=a.compact,
+                      largest=int(a.largest_file * 1e6) if a.largest_file else None, tensorboard=a.tensorboard)  # fmt: skip
+    if a.device:
+        options = dataclasses.replace(options, device=a.device, compile=a.device.startswith("cuda"))
+    if a.no_compile:
+        options = dataclasses.replace(options, compile=False)
+    if not a.resume and any(a.out.glob("state*.safetensors")):
+        raise MaskobanError(
+            f"{a.out}: a run is there already; give --resume to go on with it, or another --out"
+        )
+    trainer = Trainer(preset, corpus, held_out, a.out, options)
+    if a.resume:
+        trainer.resume()
+    elif a.start_from:
+        trainer.start_from(a.start_from)
+    trainer.run()
+
+
+def main() -> None:
+    try:
+        run(sys.argv[1:])
+    except MaskobanError as error:
+        sys.exit(f"maskoban train: {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

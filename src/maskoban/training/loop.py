@@ -1,0 +1,352 @@
+"""The training loop.
+
+    trainer = Trainer(PRESETS["tiny"], corpus, held_out, Path("runs/tiny"))
+    trainer.run()
+
+Nothing random has state: batch order follows from (seed, epoch) and noise from (seed, step). So a checkpoint
+holds weights, moments and a step number, and a resumed run takes exactly the steps the uninterrupted one
+would have taken.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from maskoban.boards.errors import MaskobanError
+from maskoban.boards.tiles import MASK, WALL, Tokens
+from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_independently
+from maskoban.diffusion.objective import objective
+from maskoban.diffusion.sampler import blank, draw
+from maskoban.diffusion.schedule import masked_share, weights
+from maskoban.diffusion.torch_denoiser import TorchDenoiser
+from maskoban.training.checkpoint import (
+    Progress,
+    build_network,
+    load_checkpoint,
+    restore_network,
+    restore_optimizer,
+    save_checkpoint,
+)
+from maskoban.training.muon import StackedMuon
+from maskoban.training.presets import Preset
+
+_PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+_READ_EVERY = 20  # steps between looks at the loss: each look waits for the device
+_SEED_STRIDE = 1_000_003  # keeps the noise of neighbouring seeds apart
+
+
+@dataclasses.dataclass(frozen=True)
+class Options:
+    """What a run takes beside its preset: how long, where, how it is saved."""
+
+    minutes: float | None = None  # a wall-clock budget in place of the preset's steps
+    stop_at: int | None = None  # leave after this step, to go on later; the schedule does not change
+    device: str = "cuda" if torch.cuda.is_available() else "cpu"
+    compile: bool = torch.cuda.is_available()
+    save_every: int = 10_000
+    compact: bool = False
+    largest: int | None = None  # bytes a checkpoint file may have
+    tensorboard: bool = False
+    quiet: bool = False
+
+
+class Trainer:
+    """One run in one folder: ``state*.safetensors``, ``log.jsonl`` and the boards it drew on the way."""
+
+    def __init__(
+        self, preset: Preset, corpus: Tokens, held_out: Tokens, folder: Path, options: Options | None = None
+    ) -> None:
+        self.preset, self.folder, self.options = preset, folder, options or Options()
+        self.device = torch.device(self.options.device)
+        self.network = build_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
+        self.corpus = self._cells(corpus, "the training corpus")
+        self.held_out = self._cells(held_out, "the held-out boards")[: preset.validation_boards]
+        if len(self.corpus) < preset.batch:
+            raise MaskobanError(
+                f"the training corpus has {len(self.corpus)} boards, fewer than one batch of {preset.batch}"
+            )
+        self.optimizers = self._optimizers()
+        self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()} if preset.ema else None
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
+        self.progress = Progress()
+        self.share = torch.tensor(masked_share(preset.schedule, preset.diffusion_steps), device=self.device)
+        self.weights = torch.tensor(
+            weights(preset.schedule, preset.diffusion_steps, preset.weight_cap), device=self.device
+        )
+        self.loss = torch.compile(self._loss, dynamic=False) if self.options.compile else self._loss
+        self._epoch, self._order = -1, torch.empty(0)
+
+    # -- what a run is made of
+
+    def _cells(self, boards: Tokens, what: str) -> Tensor:
+        """The cells the network draws, on the device, after checking that the rest is as it assumes."""
+        h, w, m = self.preset.height, self.preset.width, self.network.margin
+        if boards.ndim != 3 or boards.shape[1:] != (h, w):
+            size = "x".join(map(str, boards.shape[1:]))
+            raise MaskobanError(
+                f"{what} has {size} boards, but the preset {self.preset.name!r} draws {h}x{w}"
+            )
+        if (boards >= MASK).any():
+            raise MaskobanError(
+                f"{what} has masked cells, board {int(np.argmax((boards >= MASK).any((1, 2))))} first"
+            )
+        inside = boards[:, m : h - m, m : w - m]
+        rim = np.ones((h, w), bool)
+        rim[m : h - m, m : w - m] = False
+        if (boards[:, rim] != WALL).any():
+            first = int(np.argmax((boards[:, rim] != WALL).any(1)))
+            raise MaskobanError(
+                f"{what} has a border that is not all wall, in board {first}; this network needs one"
+            )
+        return torch.from_numpy(np.ascontiguousarray(inside)).reshape(len(boards), -1).to(self.device)
+
+    def _optimizers(self) -> dict[str, torch.optim.Optimizer]:
+        preset = self.preset
+        # Stacks of matrices are the blocks'; biases and norms of the paper's blocks are stacks of vectors.
+        matrices = [p for p in self.network.parameters() if p.ndim >= 3 and p.shape[-2] > 2]
+        rest = list(self.network.parameters())
+        optimizers: dict[str, torch.optim.Optimizer] = {}
+        if preset.optimizer == "muon":
+            optimizers["muon"] = StackedMuon(matrices, preset.muon_learning_rate, preset.muon_momentum)
+            taken = set(matrices)
+            rest = [p for p in rest if p not in taken]
+        optimizers["adamw"] = torch.optim.AdamW(
+            rest, preset.learning_rate, preset.betas, weight_decay=preset.weight_decay,
+            fused=self.device.type == "cuda",
+        )  # fmt: skip
+        return optimizers
+
+    def _loss(self, boards: Tensor) -> Tensor:
+        """The objective on one batch, noise included: the whole of it is compiled into one step."""
+        preset = self.preset
+        t = draw_times(len(boards), preset.diffusion_steps, preset.stratified, boards.device)
+        if preset.corruption == "exact":
+            corrupted = hide_exactly(boards, t, preset.diffusion_steps)
+        else:
+            corrupted = hide_independently(boards, t, self.share)
+        logits = self.network(corrupted.tokens, corrupted.t if self.network.timed else None)
+        return objective(logits, boards, corrupted, self.weights)
+
+    def _batch(self, step: int) -> Tensor:
+        """Batch number ``step``: every epoch is a new order of the corpus, the incomplete last batch left out."""
+        per_epoch = len(self.corpus) // self.preset.batch
+        epoch, place = divmod(step, per_epoch)
+        if epoch != self._epoch:
+            generator = torch.Generator().manual_seed(self.preset.seed * _SEED_STRIDE + epoch)
+            self._order = torch.randperm(len(self.corpus), generator=generator).to(self.device)
+            self._epoch = epoch
+        rows = self._order[place * self.preset.batch : (place + 1) * self.preset.batch]
+        return self.corpus[rows].long()
+
+    def share_done(self) -> float:
+        """How much of the budget is used, from 0 to 1."""
+        if self.options.minutes is not None:
+            return min(self.progress.seconds / (60 * self.options.minutes), 1.0)
+        return min(self.progress.step / self.preset.steps, 1.0)
+
+    def rate_factor(self) -> float:
+        """What the learning rates are multiplied by: warm-up, flat, then decay to zero over the last part."""
+        warm = min((self.progress.step + 1) / max(self.preset.warmup, 1), 1.0)
+        left = min((1.0 - self.share_done()) / self.preset.decay_share, 1.0)
+        return warm * (left if self.preset.decay == "linear" else 0.5 - 0.5 * math.cos(math.pi * left))
+
+    # -- running
+
+    def run(self) -> None:
+        """Train to the end of the budget (or to ``stop_at``), saving on the way and when interrupted."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._note({"event": "resume" if self.progress.step else "start", **self._circumstances()})
+        try:
+            self._train()
+        except KeyboardInterrupt:
+            self.save()
+            self._note({"event": "interrupted", "step": self.progress.step})
+            self._say(f"interrupted at step {self.progress.step}; saved in {self.folder}", end="\n")
+            raise
+        self.save()
+        self._note({"event": "end", "step": self.progress.step, "minutes": self.progress.seconds / 60})
+
+    def _train(self) -> None:
+        last = self.options.stop_at or math.inf
+        losses: list[Tensor] = []
+        clock = time.perf_counter()
+        while self.share_done() < 1.0 and self.progress.step < last:
+            losses.append(self.step())
+            self.progress.step += 1
+            step = self.progress.step
+            if step % _READ_EVERY == 0 and self.device.type == "cuda":
+                torch.cuda.synchronize()  # or the clock would run ahead of the device
+            now = time.perf_counter()
+            self.progress.seconds += now - clock
+            clock = now
+            if step % _READ_EVERY == 0:
+                rate = self.rate_factor()
+                minutes = self.progress.seconds / 60
+                self._say(f"step {step}  {minutes:.1f} min  loss {losses[-1].item():.4f}  rate x{rate:.3f}")
+            finished = self.share_done() >= 1.0
+            if step % self.preset.validate_every == 0 or finished:
+                train = torch.stack(losses).mean().item()
+                losses = []
+                self._note({"step": step, "minutes": round(self.progress.seconds / 60, 4), "train": round(train, 5),
+                            "valid": round(self.validate(), 5), "rate": round(self.rate_factor(), 5)})  # fmt: skip
+            if step % self.preset.sample_every == 0 or finished:
+                self.sample()
+            if step % self.options.save_every == 0:
+                self.save()
+            clock = time.perf_counter()  # measuring and saving do not count as training
+
+    def step(self) -> Tensor:
+        """One optimiser step; returns its loss, still on the device."""
+        self.network.train()
+        torch.manual_seed(self.preset.seed * _SEED_STRIDE + self.progress.step)
+        factor = self.rate_factor()
+        loss = self.loss(self._batch(self.progress.step))
+        self.scaler.scale(loss).backward()
+        if self.preset.clip is not None:
+            for optimizer in self.optimizers.values():
+                self.scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.preset.clip)
+        for key, optimizer in self.optimizers.items():
+            base = self.preset.muon_learning_rate if key == "muon" else self.preset.learning_rate
+            for group in optimizer.param_groups:
+                group["lr"] = base * factor
+            self.scaler.step(optimizer)
+            optimizer.zero_grad(set_to_none=True)
+        self.scaler.update()
+        if self.ema is not None:
+            # Early on, a shorter memory: the average should not remember the random start.
+            keep = min(self.preset.ema or 0.0, (1 + self.progress.step) / (10 + self.progress.step))
+            with torch.no_grad():
+                torch._foreach_lerp_(list(self.ema.values()), list(self.network.parameters()), 1 - keep)
+        return loss.detach()
+
+    @torch.no_grad()
+    def validate(self) -> float:
+        """The objective on held-out boards, with the same noise every time and no dropout."""
+        with self._weights_to_judge():
+            total, batch = 0.0, min(self.preset.batch, len(self.held_out))
+            whole = len(self.held_out) // batch * batch
+            for start in range(0, whole, batch):
+                torch.manual_seed(start)
+                total += self.loss(self.held_out[start : start + batch].long()).item()
+            return total / (whole // batch)
+
+    def sample(self) -> None:
+        """Draw fresh boards, keep them in the run's folder and, where the solver is built, judge them."""
+        with self._weights_to_judge():
+            denoiser = TorchDenoiser(self.network, self.preset.diffusion_steps, batch=1024)
+            boards, _ = draw(denoiser, blank(denoiser, self.preset.sample_boards), seed=self.preset.seed)
+        path = self.folder / f"boards-{self.progress.step:07d}.npy"
+        np.save(path, boards)
+        record: dict[str, Any] = {"step": self.progress.step, "boards": path.name}
+        record["walls"] = round(float((boards == WALL).sum((1, 2)).mean()), 3)
+        self._note(record | judged(boards))
+
+    def _weights_to_judge(self) -> _Judging:
+        return _Judging(self)
+
+    # -- keeping
+
+    def save(self) -> None:
+        save_checkpoint(
+            self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,
+            {"scaler": self.scaler.state_dict()}, self.options.compact, self.options.largest,
+        )  # fmt: skip
+
+    def resume(self) -> Trainer:
+        """Go on from the folder's checkpoint."""
+        tensors, preset, self.progress, extra = load_checkpoint(self.folder)
+        if preset != self.preset:
+            changed = [
+                f.name
+                for f in dataclasses.fields(Preset)
+                if getattr(preset, f.name) != getattr(self.preset, f.name)
+            ]
+            raise MaskobanError(f"{self.folder}: that run has other settings: {', '.join(changed)} differ")
+        with torch.no_grad():
+            restore_network(self.network, tensors)
+            for name, value in (self.ema or {}).items():
+                value.copy_(tensors[f"ema.{name}"])
+        for key, optimizer in self.optimizers.items():
+            restore_optimizer(key, optimizer, self.network, tensors)
+        self.scaler.load_state_dict(extra.get("scaler") or {})
+        return self
+
+    def start_from(self, source: Path) -> Trainer:
+        """Begin a new run, with its own schedule, from another run's weights."""
+        tensors, *_ = load_checkpoint(source)
+        prefix = "ema." if any(name.startswith("ema.") for name in tensors) else "net."
+        with torch.no_grad():
+            restore_network(self.network, tensors, prefix)
+        return self
+
+    def _circumstances(self) -> dict[str, Any]:
+        machine = (
+            torch.cuda.get_device_name()
+            if self.device.type == "cuda"
+            else platform.processor() or platform.machine()
+        )
+        return {
+            "settings": dataclasses.asdict(self.preset),
+            "options": dataclasses.asdict(self.options),
+            "parameters": sum(p.numel() for p in self.network.parameters()),
+            "corpus": len(self.corpus),
+            "held_out": len(self.held_out),
+            "from_step": self.progress.step,
+            "versions": {
+                "python": platform.python_version(),
+                "torch": torch.__version__,
+                "numpy": np.__version__,
+            },
+            "machine": machine,
+        }
+
+    def _note(self, record: dict[str, Any]) -> None:
+        with open(self.folder / "log.jsonl", "a") as log:
+            log.write(json.dumps(record) + "\n")
+        if not self.options.quiet and "event" not in record:
+            self._say("  ".join(f"{k} {v}" for k, v in record.items()), end="\n")
+
+    def _say(self, line: str, end: str = "") -> None:
+        if self.options.quiet or (not end and not sys.stderr.isatty()):
+            return  # the live line is for terminals; files get the notes alone
+        print(f"\r\033[K{line}" if sys.stderr.isatty() else line, end=end, file=sys.stderr, flush=True)
+
+
+class _Judging:
+    """While measuring: evaluation mode, and the averaged weights in place of the raw ones."""
+
+    def __init__(self, trainer: Trainer) -> None:
+        self.network, self.ema = trainer.network, trainer.ema
+
+    def __enter__(self) -> None:
+        self.network.eval()
+        self._swap()
+
+    def __exit__(self, *_: object) -> None:
+        self._swap()
+        self.network.train()
+
+    def _swap(self) -> None:
+        for name, p in self.network.named_parameters() if self.ema else ():
+            p.data, self.ema[name] = self.ema[name], p.data  # type: ignore[index]
+
+
+def judged(boards: Tokens) -> dict[str, float]:
+    """Solvable share of some boards, or nothing where the native solver is not built."""
+    try:
+        from maskoban.solving.solver import solve_many
+    except ImportError:
+        return {}
+    return {"solvable": round(float(solve_many(boards, solutions=False).solved.mean()), 5)}
