@@ -1,6 +1,7 @@
 """What a board is: its tiles, levels, their identity, and every file people keep them in."""
 
 from .errors import LevelFileError, MaskobanError
+from .files import FORMATS, detect, read, read_boards, stream, write
 from .identity import canonical_text, exact_ids, ids
 from .level import Level
 from .symmetry import symmetries
@@ -23,6 +24,7 @@ __all__ = [
     "BOX",
     "BOX_ON_GOAL",
     "FLOOR",
+    "FORMATS",
     "GOAL",
     "MASK",
     "MAX_SIDE",
@@ -36,7 +38,12 @@ __all__ = [
     "MaskobanError",
     "Tokens",
     "canonical_text",
+    "detect",
     "exact_ids",
     "ids",
+    "read",
+    "read_boards",
+    "stream",
     "symmetries",
+    "write",
 ]

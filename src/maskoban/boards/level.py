@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,13 +15,20 @@ from .identity import exact_ids, ids
 from .rows import rows_of_tokens, tokens_of_rows
 from .tiles import MASK, MAX_SIDE, Tokens
 
+#: Characters in a title, an author or a comment, and moves in one solution.
+MAX_TEXT = MAX_MOVES = 100_000
+
+#: Solutions beside one board.
+MAX_SOLUTIONS = 20
+
 
 @dataclass(frozen=True, eq=False)
 class Level:
     """A board with its title, author, comment and known solutions.
 
     ``tokens`` is a read-only ``uint8`` array ``(height, width)``. Title and author are one line each, the
-    comment any number; blanks around them are dropped. A solution is a string of ``lurdLURD``.
+    comment any number; blanks around them are dropped. A solution is a string of ``lurdLURD``; empty
+    ones are left out.
 
     >>> level = Level.parse('''
     ... #####
@@ -45,7 +53,7 @@ class Level:
             "title": _one_line("title", self.title),
             "author": _one_line("author", self.author),
             "comment": _lines(self.comment),
-            "solutions": tuple(_moves(solution) for solution in self.solutions),
+            "solutions": _solutions(self.solutions),
         }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -151,25 +159,34 @@ def _lines(comment: str) -> str:
         del lines[0]
     while lines and not lines[-1]:
         del lines[-1]
-    for line in lines:
-        _printable("comment", line)
-    return "\n".join(lines)
+    kept = "\n".join(lines)
+    _printable("comment", kept.replace("\n", " "))
+    return kept
 
 
 def _printable(name: str, text: str) -> str:
-    """``text``, if every file format can hold it: no control characters, no halves of characters."""
-    for letter in text:
-        if letter != "\t" and (unicodedata.category(letter) in ("Cc", "Cs") or letter in "\ufffe\uffff"):
-            raise MaskobanError(
-                f"the control character U+{ord(letter):04X} in a level's {name}; expected text"
-            )
+    """``text``, if every file format can hold it: not too long, and without control characters."""
+    if len(text) > MAX_TEXT:
+        raise MaskobanError(f"a level's {name} of {len(text)} characters; expected at most {MAX_TEXT}")
+    if not text.isprintable():
+        for letter in text:
+            if letter != "\t" and (unicodedata.category(letter) in ("Cc", "Cs") or letter in "\ufffe\uffff"):
+                raise MaskobanError(
+                    f"the control character U+{ord(letter):04X} in a level's {name}; expected text"
+                )
     return text
 
 
-def _moves(solution: str) -> str:
-    for i, letter in enumerate(solution):
-        if letter not in "lurdLURD":
+def _solutions(solutions: tuple[str, ...]) -> tuple[str, ...]:
+    kept = tuple(solution for solution in solutions if solution)
+    if len(kept) > MAX_SOLUTIONS:
+        raise MaskobanError(f"{len(kept)} solutions of one level; expected at most {MAX_SOLUTIONS}")
+    for solution in kept:
+        if len(solution) > MAX_MOVES:
+            raise MaskobanError(f"a solution of {len(solution)} moves; expected at most {MAX_MOVES}")
+        wrong = re.search("[^lurdLURD]", solution)
+        if wrong:
             raise MaskobanError(
-                f"{letter!r} is no move (step {i + 1} of a solution); expected l, u, r, d, L, U, R or D"
+                f"{wrong[0]!r} is no move (step {wrong.start() + 1} of a solution); expected one of lurdLURD"
             )
-    return solution
+    return kept

@@ -1,0 +1,262 @@
+"""Levels in files: whichever of the formats, found by looking into the file and not at its name."""
+
+from __future__ import annotations
+
+import errno
+import io
+import itertools
+import os
+import re
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from .errors import LevelFileError, MaskobanError
+from .formats.boxoban import A_FILE, boards_of_text, write_boxoban
+from .formats.npz import boards_of_npz, read_npz, write_npz
+from .formats.slc import read_slc, write_slc
+from .formats.text import read_text
+from .formats.xsb import write_sok, write_xsb
+from .level import Level
+from .tiles import Tokens
+
+
+@dataclass(frozen=True)
+class Format:
+    """How a kind of file is read and written."""
+
+    read: Callable[[BinaryIO, str], Iterator[Level]]
+    write: Callable[[BinaryIO, Iterable[Level]], None]
+
+
+#: Every format by its name. The three text formats differ in how they are written; one reader takes all.
+FORMATS = {
+    "xsb": Format(read_text, write_xsb),
+    "sok": Format(read_text, write_sok),
+    "boxoban": Format(read_text, write_boxoban),
+    "slc": Format(read_slc, write_slc),
+    "npz": Format(read_npz, write_npz),
+}
+
+#: Which format an ending asks for when writing; and the files of a folder that are read.
+ENDINGS = {".xsb": "xsb", ".txt": "xsb", ".sok": "sok", ".slc": "slc", ".npz": "npz"}
+
+_HEAD = 4096
+
+
+def detect(head: bytes) -> str:
+    """The format of a file that begins with ``head``: ``npz``, ``slc``, or ``xsb`` for all text.
+
+    >>> detect(b"PK\\x03\\x04"), detect(b"<?xml "), detect(b"; 0\\n#####\\n")
+    ('npz', 'slc', 'xsb')
+    """
+    if head.startswith(b"PK"):
+        return "npz"
+    # XML may be UTF-16, in which every other byte is zero.
+    if re.match(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<", head):
+        return "slc"
+    return "xsb"
+
+
+def stream(path: str | os.PathLike[str], format: str | None = None) -> Iterator[Level]:
+    """The levels of a file one after the other, however large it is; "-" is standard input.
+
+    A folder stands for the level files in it, in the order of their names. What cannot be read raises
+    ``LevelFileError`` when the reading gets there.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder + "/two.sok", [Level.parse("#@#"), Level.parse("#+#")])
+    ...     [str(level) for level in stream(folder + "/two.sok")]
+    ['#@#', '#+#']
+    """
+    reader = _format(format).read if format else None
+    for name in _files(os.fspath(path)):
+        count = 0
+        with _opened(name) as (source, head):
+            for level in (reader or FORMATS[detect(head)].read)(source, name):
+                count += 1
+                yield level
+        if not count:
+            raise LevelFileError(name, "no level in it; expected at least one board")
+
+
+def read(path: str | os.PathLike[str], format: str | None = None) -> list[Level]:
+    """All levels of a file, of a folder of level files, or of standard input ("-").
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder + "/one.xsb", [Level.parse("#@#")])
+    ...     read(folder + "/one.xsb")[0].shape
+    (1, 3)
+    """
+    return list(stream(path, format))
+
+
+def read_boards(path: str | os.PathLike[str]) -> Tokens:
+    """The boards ``(n, h, w)`` of a collection of one size, without their titles: the fast way to many.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder + "/two.xsb", [Level.parse("#@#"), Level.parse("#+#")])
+    ...     read_boards(folder + "/two.xsb").shape
+    (2, 1, 3)
+    """
+    parts: list[Tokens] = []
+    for name in _files(os.fspath(path)):
+        for boards in _boards(name):
+            if parts and boards.shape[1:] != parts[0].shape[1:]:
+                sizes = [f"{h}x{w}" for h, w in (parts[0].shape[1:], boards.shape[1:])]
+                raise LevelFileError(name, f"boards of {sizes[0]} and of {sizes[1]}; expected one size")
+            parts.append(boards)
+    return np.concatenate(parts)
+
+
+def write(path: str | os.PathLike[str], levels: Iterable[Level] | Tokens, format: str | None = None) -> None:
+    """Write levels, or a batch of boards, in the format that is asked for or that the ending names.
+
+    The file appears whole or not at all. "-" is standard output, in XSB unless asked otherwise. A folder
+    (one that is there, or a name that ends with "/") is filled with Boxoban files of a thousand boards.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder + "/one.slc", [Level.parse("#@#")])
+    ...     os.listdir(folder)
+    ['one.slc']
+    """
+    name = os.fspath(path)
+    each = (level if isinstance(level, Level) else Level(level) for level in levels)
+    first = next(each, None)
+    if first is None:
+        raise MaskobanError(f"no levels to write to {name}")
+    rest = itertools.chain([first], each)
+    if name != "-" and (name.endswith(os.sep) or os.path.isdir(name)):
+        _write_folder(name, rest, format)
+        return
+    writer = _format(format or _ending(name)).write
+    if name == "-":
+        writer(sys.stdout.buffer, rest)
+        sys.stdout.buffer.flush()
+        return
+    with _beside(name) as out:
+        writer(out, rest)
+
+
+def _format(name: str) -> Format:
+    if name not in FORMATS:
+        raise MaskobanError(f"no format is called {name!r}; expected one of {', '.join(FORMATS)}")
+    return FORMATS[name]
+
+
+def _ending(name: str) -> str:
+    if name == "-":
+        return "xsb"
+    ending = Path(name).suffix.lower()
+    if ending not in ENDINGS:
+        raise MaskobanError(f"{name}: which format? expected a name that ends with {', '.join(ENDINGS)}")
+    return ENDINGS[ending]
+
+
+def _files(name: str) -> list[str]:
+    """The files that ``name`` stands for."""
+    if name == "-" or not os.path.isdir(name):
+        return [name]
+    with _said(name, "read"):
+        files = sorted(entry.path for entry in os.scandir(name) if entry.is_file())
+    files = [file for file in files if Path(file).suffix.lower() in ENDINGS]
+    if not files:
+        raise LevelFileError(
+            name, f"no level files in this folder; expected names that end with {', '.join(ENDINGS)}"
+        )
+    return files
+
+
+def _boards(name: str) -> Iterator[Tokens]:
+    """The boards of one file, in batches of one size each."""
+    with _opened(name) as (source, head):
+        kind = detect(head)
+        if kind == "npz":
+            yield from boards_of_npz(source, name)
+            return
+        if kind == "xsb":
+            data = source.read()
+            boards = boards_of_text(data)
+            if boards is not None:
+                yield boards
+                return
+            source = io.BytesIO(data)
+        levels = list(FORMATS[kind].read(source, name))
+        if not levels:
+            raise LevelFileError(name, "no level in it; expected at least one board")
+        for _, group in itertools.groupby(levels, key=lambda level: level.shape):
+            yield np.stack([level.tokens for level in group])
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[tuple[BinaryIO, bytes]]:
+    """A file, and how it begins; a pipe is first kept in a file, for some formats seek."""
+    with _said(name, "read"), ExitStack() as stack:
+        source: BinaryIO = sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
+        if not source.seekable():
+            copy = stack.enter_context(tempfile.TemporaryFile())
+            shutil.copyfileobj(source, copy)
+            copy.seek(0)
+            source = copy
+        start = source.tell()
+        head = source.read(_HEAD)
+        source.seek(start)
+        yield source, head
+
+
+@contextmanager
+def _beside(name: str) -> Iterator[BinaryIO]:
+    """A file that takes the place of ``name`` once it is whole."""
+    target = os.path.realpath(name)
+    if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe cannot be replaced
+        with _said(name, "written"), open(target, "wb") as out:
+            yield out
+        return
+    folder, base = os.path.split(target)
+    part = os.path.join(folder, f".{base}.{os.getpid()}.part")
+    try:
+        with _said(name, "written"), open(part, "xb") as out:
+            yield out
+        with _said(name, "written"):
+            os.replace(part, target)
+    except BaseException:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
+
+
+def _write_folder(folder: str, levels: Iterator[Level], format: str | None) -> None:
+    if format not in (None, "boxoban"):
+        raise MaskobanError(f"{folder}: a folder holds Boxoban files, not {format}; expected a file name")
+    with _said(folder, "written"):
+        os.makedirs(folder, exist_ok=True)
+    for number in itertools.count():
+        thousand = list(itertools.islice(levels, A_FILE))
+        if not thousand:
+            return
+        with _beside(os.path.join(folder, f"{number:03}.txt")) as out:
+            write_boxoban(out, thousand)
+
+
+@contextmanager
+def _said(name: str, done: str) -> Iterator[None]:
+    """What the system says against reading or writing ``name``, as a sentence of ours."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        if error.errno == errno.ENOENT and done == "read":
+            raise LevelFileError(name, "no such file or folder") from None
+        raise LevelFileError(name, f"cannot be {done}: {error.strerror or error}") from None

@@ -1,0 +1,29 @@
+"""Run-length encoding, in which ``3#2-$`` stands for ``###--$`` and ``2r3U`` for ``rrUUU``."""
+
+from __future__ import annotations
+
+import re
+
+from ..errors import LevelFileError
+
+_RUN = re.compile(r"(\d*)(\D)")
+
+
+def expand(text: str, limit: int, what: str, path: str, line: int, column: int = 1) -> str:
+    """``text`` with every run written out; more than ``limit`` letters are refused before they are made.
+
+    >>> expand("3#2-$", 64, "cells in a row", "maze.sok", line=1)
+    '###--$'
+    """
+    if text.isalpha() and len(text) <= limit:
+        return text
+    runs, total = [], 0
+    for run in _RUN.finditer(text):
+        digits, letter = run.groups()
+        # The length of a count is looked at before its value, which might have a million digits.
+        count = limit + 1 if len(digits) > 9 else int(digits or 1)
+        total += count
+        if total > limit:
+            raise LevelFileError(path, f"more than {limit} {what}", line, column + run.start())
+        runs.append(letter * count)
+    return "".join(runs)
