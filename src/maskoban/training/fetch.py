@@ -26,9 +26,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
-
 from maskoban.boards.errors import MaskobanError
 
 SPLITS = ("medium/train", "medium/valid", "hard", "unfiltered/test")
@@ -266,8 +263,15 @@ def _on_disk(path: Path) -> Iterator[None]:
 @contextmanager
 def _bar(total: int, visible: bool) -> Iterator[Callable[[int], None]]:
     """A progress bar in bytes on stderr; yields the function that advances it."""
+    if not visible:
+        yield lambda _: None
+        return
+    # Imported here, so that training runs where only NumPy and torch are.
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
     columns = (TextColumn("Boxoban"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not visible) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=total)
         yield lambda count: bar.advance(task, count)
 

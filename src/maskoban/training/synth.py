@@ -10,10 +10,10 @@ A room is one Python integer with a bit a cell (row-major, ``row * width + colum
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import numpy as np
-from rich.progress import track
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import (
@@ -68,8 +68,12 @@ def synthesize(
             f"with {_count(boxes)} it takes at least {2 * boxes + 1}"
         )
     boards = np.empty((n, height, width), np.uint8)
-    numbers = range(first, first + n)
-    for number in track(numbers, "synthesizing", transient=True) if progress else numbers:
+    numbers: Iterable[int] = range(first, first + n)
+    if progress:
+        from rich.progress import track  # here, so that training runs where only NumPy and torch are
+
+        numbers = track(numbers, "synthesizing", total=n, transient=True)
+    for number in numbers:
         boards[number - first] = _board(Random(f"{seed}/{number}"), height, width, boxes, walls)
     return boards
 

@@ -1,0 +1,201 @@
+"""A corpus is many boards of one size: packed from level files, described, and found again by name."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskoban.boards import (
+    BOX,
+    BOX_ON_GOAL,
+    GOAL,
+    MASK,
+    PLAYER,
+    PLAYER_ON_GOAL,
+    WALL,
+    LevelFileError,
+    MaskobanError,
+    Tokens,
+    read_boards,
+    write,
+)
+from maskoban.boards.files import ENDINGS
+from maskoban.training.fetch import SPLITS, cache_folder, fetched
+
+#: What a tile is called in a description, at the tile's own index.
+NAMES = ("wall", "floor", "player", "box", "goal", "box on goal", "player on goal")
+
+#: The splits of Boxoban by the names they have once packed: "boxoban-medium-train" and so on.
+BOXOBAN = {f"boxoban-{split.replace('/', '-')}": split for split in SPLITS}
+
+
+class Spread(NamedTuple):
+    """The least, the mean and the most of something over all boards."""
+
+    least: int
+    mean: float
+    most: int
+
+
+@dataclass(frozen=True)
+class CorpusInfo:
+    """What a corpus holds; every mean is per board."""
+
+    boards: int
+    distinct: int
+    height: int
+    width: int
+    border_is_wall: bool  # on every board
+    tile_means: dict[str, float]
+    boxes: Spread
+    goals: Spread
+    players: Spread
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        plain = asdict(self)
+        for name in ("boxes", "goals", "players"):
+            plain[name] = getattr(self, name)._asdict()
+        return plain
+
+    def __str__(self) -> str:
+        border = "all wall" if self.border_is_wall else "not always wall"
+        lines = [f"{self.boards:,} boards of {self.height}x{self.width}, {self.distinct:,} distinct"]
+        lines += [f"border: {border}"]
+        lines += [f"{name}: {mean:.3f} a board" for name, mean in self.tile_means.items() if mean]
+        for name in ("boxes", "goals", "players"):
+            spread = getattr(self, name)
+            lines += [f"{name}: {spread.least} to {spread.most}, mean {spread.mean:.3f}"]
+        return "\n".join(lines)
+
+
+def pack(levels: str | Path, out: str | Path) -> CorpusInfo:
+    """Pack a file or a folder of level files into one compact npz, and say what is in it.
+
+    All boards must have one size and be playable: one player, and as many boxes as goals. The first that is
+    not is refused with a sentence that names its file and its place there, counted from 1, and nothing is
+    written.
+
+    >>> pack("boxoban-levels/medium/valid", "valid.npz").boards  # doctest: +SKIP
+    50000
+    """
+    if Path(out).suffix != ".npz":
+        raise MaskobanError(f"{out}: a packed corpus is an npz file, so its name must end in .npz")
+    boards = _read(Path(levels))
+    write(out, boards)
+    return info(boards)
+
+
+def load(corpus: str | Path) -> Tokens:
+    """The boards of a corpus, as ``(n, height, width)`` tokens.
+
+    ``corpus`` is a packed file, any file or folder of levels, or the name of a packed corpus in the cache. A
+    split of Boxoban that has been fetched has such a name too ("boxoban-medium-train") and is packed the
+    first time it is asked for.
+
+    >>> load("boxoban-medium-train").shape  # doctest: +SKIP
+    (450000, 10, 10)
+    """
+    path = Path(corpus)
+    if path.exists():
+        return _read(path)
+    packed = cache_folder() / f"{corpus}.npz"
+    if not packed.exists():
+        split = BOXOBAN.get(str(corpus))
+        folder = fetched(split) if split else None
+        if folder is None:
+            known = sorted(path.stem for path in cache_folder().glob("*.npz"))
+            raise MaskobanError(
+                f"no corpus '{corpus}': it is neither a file or folder nor among the packed ones in "
+                f"{cache_folder()} ({', '.join(known) or 'none yet'}); "
+                "`maskoban corpus fetch` downloads Boxoban"
+            )
+        pack(folder, packed)
+    return _read(packed)
+
+
+def info(boards: Tokens) -> CorpusInfo:
+    """Describe boards of one size.
+
+    >>> board = np.array([[0, 0, 0, 0, 0], [0, 2, 3, 4, 0], [0, 0, 0, 0, 0]], np.uint8)
+    >>> info(board[None]).tile_means["wall"]
+    12.0
+    """
+    n, height, width = boards.shape
+    if n == 0:
+        raise MaskobanError("there are no boards to describe")
+    counts = _counts(boards)
+    boxes, goals, players = _things(counts)
+    inner = boards[:, 1:-1, 1:-1]
+    border_walls = counts[WALL].sum() - np.count_nonzero(inner == WALL)
+    return CorpusInfo(
+        boards=n,
+        distinct=len(set(boards.reshape(n, -1).view(f"V{height * width}").ravel().tolist())),
+        height=height,
+        width=width,
+        border_is_wall=bool(border_walls == boards.size - inner.size),
+        tile_means={name: float(counts[tile].mean()) for tile, name in enumerate(NAMES)},
+        boxes=_spread(boxes),
+        goals=_spread(goals),
+        players=_spread(players),
+    )
+
+
+def _read(path: Path) -> Tokens:
+    """The boards of a file or folder, every one of them playable."""
+    boards = read_boards(path)
+    counts = _counts(boards)
+    boxes, goals, players = _things(counts)
+    malformed = (players != 1) | (boxes == 0) | (boxes != goals) | (counts[MASK] > 0)
+    if malformed.any():
+        first = int(malformed.argmax())
+        file, number = _place(path, first)
+        problem = _problem(
+            int(boxes[first]), int(goals[first]), int(players[first]), int(counts[MASK][first])
+        )
+        raise LevelFileError(str(file), f"level {number} is malformed: {problem}")
+    return boards
+
+
+def _problem(boxes: int, goals: int, players: int, masked: int) -> str:
+    """Why a board with these counts is malformed, in the solver's words."""
+    if masked:
+        return "masked cells left"
+    if players != 1:
+        return f"{players} players" if players else "no player"
+    if boxes == 0:
+        return "no boxes"
+    return f"{boxes} box{'es' if boxes > 1 else ''} but {goals} goal{'s' if goals != 1 else ''}"
+
+
+def _place(path: Path, index: int) -> tuple[Path, int]:
+    """The file that holds board ``index`` of ``path``, and the board's number there, counted from 1."""
+    if path.is_dir():
+        for file in sorted(path.iterdir()):
+            if file.suffix.lower() in ENDINGS:
+                count = len(read_boards(file))
+                if index < count:
+                    return file, index + 1
+                index -= count
+    return path, index + 1
+
+
+def _counts(boards: Tokens) -> NDArray[np.int64]:
+    """How many cells of each board hold each tile or MASK, ``(8, n)``."""
+    return np.stack([np.count_nonzero(boards == tile, axis=(1, 2)) for tile in range(MASK + 1)])
+
+
+def _things(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Boxes, goals and players of each board, whatever they stand on."""
+    on_goal = counts[BOX_ON_GOAL]
+    boxes = counts[BOX] + on_goal
+    goals = counts[GOAL] + on_goal + counts[PLAYER_ON_GOAL]
+    return boxes, goals, counts[PLAYER] + counts[PLAYER_ON_GOAL]
+
+
+def _spread(values: NDArray[np.int64]) -> Spread:
+    return Spread(int(values.min()), float(values.mean()), int(values.max()))
