@@ -61,6 +61,11 @@ def test_info_sees_a_gap_in_the_border() -> None:
     assert not info(boards(OPEN)).border_is_wall
 
 
+def test_info_takes_any_view_of_an_array() -> None:
+    mirrored = boards(GOOD, STARTED)[:, :, ::-1]
+    assert info(mirrored) == info(mirrored.copy())
+
+
 def test_info_can_be_printed_and_saved() -> None:
     told = info(boards(GOOD, STARTED))
     assert str(told).startswith("2 boards of 3x6, 2 distinct\nborder: all wall\nwall: 14.000 a board\n")

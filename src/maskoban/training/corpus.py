@@ -125,6 +125,7 @@ def info(boards: Tokens) -> CorpusInfo:
     >>> info(board[None]).tile_means["wall"]
     12.0
     """
+    boards = np.ascontiguousarray(boards)  # each board becomes one key of the set that counts the distinct
     n, height, width = boards.shape
     if n == 0:
         raise MaskobanError("there are no boards to describe")
