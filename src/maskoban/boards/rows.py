@@ -43,21 +43,15 @@ def tokens_of_rows(rows: Sequence[str], source: str = "board", line: int = 1) ->
         raise LevelFileError(
             source, f"a board of more than {MAX_SIDE} rows; expected at most {MAX_SIDE}", line + MAX_SIDE
         )
-    tokens = np.full((len(rows), width), FLOOR, np.uint8)
     for r, row in enumerate(rows):
-        for c, letter in enumerate(row):
-            if letter not in ROW_LETTERS:
-                raise LevelFileError(source, no_tile(letter), line + r, c + 1)
-        tokens[r, : len(row)] = TOKEN_OF[np.frombuffer(row.encode("ascii"), np.uint8)]
-    if width > MAX_SIDE:
-        widest = next(r for r, row in enumerate(rows) if len(row) > MAX_SIDE)
-        raise LevelFileError(
-            source,
-            f"a row of {len(rows[widest])} cells; expected at most {MAX_SIDE}",
-            line + widest,
-            MAX_SIDE + 1,
-        )
-    return tokens
+        if not ROW_LETTERS.issuperset(row):
+            c = next(c for c, letter in enumerate(row) if letter not in ROW_LETTERS)
+            raise LevelFileError(source, no_tile(row[c]), line + r, c + 1)
+        if len(row) > MAX_SIDE:
+            problem = f"a row of {len(row)} cells; expected at most {MAX_SIDE}"
+            raise LevelFileError(source, problem, line + r, MAX_SIDE + 1)
+    letters = "".join(row.ljust(width) for row in rows).encode("ascii")
+    return TOKEN_OF[np.frombuffer(letters, np.uint8)].reshape(len(rows), width)
 
 
 def no_tile(letter: str) -> str:

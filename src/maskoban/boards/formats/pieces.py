@@ -16,7 +16,7 @@ from .rle import expand
 #: A run of row-like lines is a board only if it holds one of these: a line of dots or dashes is text.
 BOARD_LETTERS = frozenset("#?@|")
 
-_ENCODED = re.compile(r"(?:\d*[-#@$.*+?_ ]|\|)+")
+_ENCODED = re.compile(r"(?:[0-9]*[-#@$.*+?_ ]|\|)+")
 _COMMENT = re.compile(r"\s*comment\s*:\s*", re.IGNORECASE)
 _COMMENT_END = re.compile(r"\s*comment-end\s*:?\s*", re.IGNORECASE)
 
@@ -149,5 +149,5 @@ def _closed(run: list[tuple[int, str]], rows: list[str]) -> Iterator[Board | Not
 
 def _first_wrong(line: str) -> int:
     """Where a row that is none goes wrong: at a letter that is no tile, or a count with nothing to count."""
-    wrong = re.search(r"[^-#@$.*+?_ |\d]|\d(?=\||$)", line)
+    wrong = re.search(r"[^-#@$.*+?_ |0-9]|[0-9](?=\||$)", line)
     return wrong.start() if wrong else 0

@@ -6,7 +6,8 @@ import re
 
 from ..errors import LevelFileError
 
-_RUN = re.compile(r"(\d*)(\D)")
+_COUNT = re.compile("[0-9]")
+_RUN = re.compile("([0-9]*)([^0-9])")
 
 
 def expand(text: str, limit: int, what: str, path: str, line: int, column: int = 1) -> str:
@@ -15,7 +16,7 @@ def expand(text: str, limit: int, what: str, path: str, line: int, column: int =
     >>> expand("3#2-$", 64, "cells in a row", "maze.sok", line=1)
     '###--$'
     """
-    if text.isalpha() and len(text) <= limit:
+    if len(text) <= limit and not _COUNT.search(text):
         return text
     runs, total = [], 0
     for run in _RUN.finditer(text):

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import BinaryIO
 
 from ..errors import LevelFileError, MaskobanError
-from ..level import MAX_MOVES, Level
+from ..level import MAX_MOVES, MAX_SOLUTIONS, Level
 from ..rows import tokens_of_rows
 from .limits import MAX_NOTE_LETTERS, MAX_NOTE_LINES
 from .pieces import Board, Note, pieces
@@ -25,7 +25,7 @@ from .rle import expand
 
 _KEY = re.compile(r"(title|author|comment|solution)\s*:\s?(.*)", re.IGNORECASE)
 _SOLUTION = re.compile(r"solution(?:[ /][^:]*)?:?", re.IGNORECASE)
-_MOVES = re.compile(r"(?:\d*[lurd]\s*)+", re.IGNORECASE)
+_MOVES = re.compile(r"(?:[0-9]*[lurd]\s*)+", re.IGNORECASE)
 
 
 def read_text(source: BinaryIO, path: str) -> Iterator[Level]:
@@ -111,16 +111,11 @@ class _Said:
 
     def hear(self, notes: list[Note], path: str, titled: bool) -> None:
         """Take in ``notes``; if ``titled``, their first line that says nothing else is the title."""
-        moves: list[str] | None = None  # of the solution whose heading has been read
-        for i, note in enumerate(notes):
-            text = note.text.strip()
-            if moves is not None and _MOVES.fullmatch(text):
-                self._add_moves(moves, text, path, note.line)
-                continue
-            moves = None
+        i = 0
+        while i < len(notes):
+            note, i = notes[i], i + 1
             key = _KEY.fullmatch(note.text.lstrip()) if note.kind != "comment" else None
             name, value = (key[1].lower(), key[2]) if key else ("", "")
-            follows = i + 1 < len(notes) and _MOVES.fullmatch(notes[i + 1].text.strip())
             if note.blank:
                 # One blank line is enough between two pieces of text.
                 if self.comment and self.comment[-1]:
@@ -134,20 +129,29 @@ class _Said:
             elif name == "comment":
                 self.comment.append(value)
             elif name == "solution" and _MOVES.fullmatch(value.strip()):
-                moves = []
-                self._add_moves(moves, value, path, note.line)
-            elif _SOLUTION.fullmatch(text) and follows:
-                moves = []
+                i = self._hear_moves(notes, i, value, path)
+            elif _SOLUTION.fullmatch(note.text.strip()) and _is_moves(notes, i):
+                i = self._hear_moves(notes, i, "", path)
             elif not name and not self.title and (titled or (note.touches and note.kind == ";")):
-                self.title = text
-                titled = False
+                self.title = note.text
             else:
                 self.comment.append(note.text)
 
-    def _add_moves(self, moves: list[str], text: str, path: str, line: int) -> None:
-        """A line of moves; the last of ``solutions`` grows with every line of it."""
-        if moves:
-            self.solutions.pop()
-        room = MAX_MOVES - sum(map(len, moves))
-        moves.append(expand("".join(text.split()), room, "moves in a solution", path, line))
+    def _hear_moves(self, notes: list[Note], i: int, begun: str, path: str) -> int:
+        """A solution: what stands on the line of its heading, and all lines of moves from note ``i`` on."""
+        if len(self.solutions) == MAX_SOLUTIONS:
+            raise LevelFileError(path, f"more than {MAX_SOLUTIONS} solutions of one level", notes[i - 1].line)
+        room, moves = MAX_MOVES, []
+        texts = [(begun, notes[i - 1].line)]
+        while _is_moves(notes, i):
+            texts.append((notes[i].text, notes[i].line))
+            i += 1
+        for text, line in texts:
+            moves.append(expand("".join(text.split()), room, "moves in a solution", path, line))
+            room -= len(moves[-1])
         self.solutions.append("".join(moves))
+        return i
+
+
+def _is_moves(notes: list[Note], i: int) -> bool:
+    return i < len(notes) and notes[i].kind != "comment" and bool(_MOVES.fullmatch(notes[i].text.strip()))
