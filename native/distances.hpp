@@ -7,36 +7,40 @@
 
 namespace maskoban {
 
-inline constexpr std::uint16_t FAR = 0x3FFF;  // no way; small enough that sums of a few do not overflow int
+// No way at all. More than six boxes can need together on the largest board, and twice it fits 16 bits.
+inline constexpr int FAR = 0x7FFF;
 
-// One row of distances a goal, found by pulling a box back from it layer by layer.
+// Found by pulling a box back from every goal, layer by layer. Rows of a cell lie together, because a search
+// asks how far one cell is from all goals.
 template <int N>
-struct Distances {
-    int goals = 0;
-    std::vector<std::uint16_t> table;  // [goal][cell]
-
+class Distances {
+public:
     void find(const Board<N>& board) {
-        goals = board.goals.count();
-        table.assign(static_cast<std::size_t>(goals) * N * 64, FAR);
+        goals_ = board.goals.count();
+        table_.assign(static_cast<std::size_t>(goals_) * board.height * board.width, FAR);
         Bits<N> beyond[4];
         for (Direction d : DIRECTIONS) beyond[d] = board.floor & board.moved(board.floor, opposite(d));
         int goal = 0;
         each(board.goals, [&](int cell) {
-            std::uint16_t* row = &table[static_cast<std::size_t>(goal++) * N * 64];
             Bits<N> seen = Bits<N>::cell(cell), layer = seen;
             for (std::uint16_t depth = 0; layer.any(); ++depth) {
-                each(layer, [&](int c) { row[c] = depth; });
+                each(layer, [&](int c) { table_[static_cast<std::size_t>(c) * goals_ + goal] = depth; });
                 Bits<N> next;
                 for (Direction d : DIRECTIONS) next |= board.moved(layer, d) & beyond[d];
                 layer = next - seen;
                 seen |= layer;
             }
+            ++goal;
         });
     }
 
-    std::uint16_t operator()(int goal, int cell) const {
-        return table[static_cast<std::size_t>(goal) * N * 64 + cell];
-    }
+    int goals() const { return goals_; }
+    // Distances from a cell to every goal.
+    const std::uint16_t* from(int cell) const { return &table_[static_cast<std::size_t>(cell) * goals_]; }
+
+private:
+    int goals_ = 0;
+    std::vector<std::uint16_t> table_;  // [cell][goal]
 };
 
 }  // namespace maskoban

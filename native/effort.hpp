@@ -25,7 +25,10 @@ void search_effort(const Board<N>& board, Memory& memory, Budget& budget, Outcom
     using State = EffortState<N>;
     if (!board.stray_box && (board.start - board.goals).none()) return write_solution(board, {}, outcome);
     outcome.verdict = UNSOLVABLE;
-    if (board.stray_box_dead || (board.start - board.live).any()) return;
+    if (board.stray_box_dead || (board.start - board.live).any()) {
+        outcome.reason = "a box stands on a dead cell";
+        return;
+    }
 
     States<State> states(memory);
     const auto reach = board.flood(Bits<N>::cell(board.player), board.floor - board.start);

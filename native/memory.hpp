@@ -2,6 +2,7 @@
 // One Memory serves board after board, so that small boards pay neither allocation nor clearing.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -46,20 +47,32 @@ public:
         return slots_.get();
     }
 
+    // Counts tables a search keeps for itself; false when the limit forbids them. Given back with release().
+    bool claim(std::size_t bytes) {
+        if (!fits(bytes)) return false;
+        used_ += bytes;
+        claimed_ += bytes;
+        return true;
+    }
+    void release() {
+        used_ -= claimed_;
+        claimed_ = 0;
+    }
+
     // A slot is empty unless it carries this stamp: a new generation empties the whole table at once.
     std::uint64_t generation() const { return generation_; }
 
 private:
     bool fits(std::size_t more) const { return used_ + more <= limit_; }
 
-    std::size_t limit_, used_ = 0, allocated_ = 0;
+    std::size_t limit_, used_ = 0, allocated_ = 0, claimed_ = 0;
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
     std::unique_ptr<std::uint64_t[]> slots_;
     std::uint64_t generation_ = 0;
 };
 
 // The states of one search in order of discovery, each found again by its boxes and its player's region.
-// Node needs: Bits<N> boxes, std::uint16_t player, and hash().
+// Node needs hash() and same().
 template <class Node>
 class States {
 public:

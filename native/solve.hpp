@@ -1,10 +1,12 @@
 // One board from tokens to verdict: refuse what is malformed, pick the narrowest word, run the mode's search.
 #pragma once
 
+#include "any.hpp"
 #include "effort.hpp"
 #include "grid.hpp"
 #include "memory.hpp"
 #include "outcome.hpp"
+#include "pushes.hpp"
 
 namespace maskoban {
 
@@ -21,7 +23,12 @@ void solve_room(const Grid& grid, Mode mode, Worker& worker, Budget& budget, Out
     Board<N> board;
     set_board(board, grid, worker.room);
     outcome.setup = since(start);
-    if (mode == Mode::EFFORT || true) return search_effort(board, worker.memory, budget, outcome);
+    switch (mode) {
+        case Mode::ANY: search_any(board, worker.memory, budget, outcome); break;
+        case Mode::PUSHES: search_pushes(board, worker.memory, budget, outcome); break;
+        case Mode::EFFORT: search_effort(board, worker.memory, budget, outcome); break;
+    }
+    worker.memory.release();
 }
 
 template <class Poll>

@@ -1,0 +1,83 @@
+// What the two guided searches, any and pushes, know about a board: which positions are dead at sight, which pushes
+// are worth trying, and how far each leaves the boxes from their goals.
+#pragma once
+
+#include <string>
+
+#include "board.hpp"
+#include "deadlock.hpp"
+#include "matching.hpp"
+#include "memory.hpp"
+#include "outcome.hpp"
+#include "solution.hpp"
+
+namespace maskoban {
+
+template <int N>
+class Guide {
+public:
+    explicit Guide(const Board<N>& board) : board_(board), blocked_(board) {}
+
+    // True when the start itself settles the matter; the outcome is then written.
+    bool settled(Memory& memory, Budget& budget, Outcome& outcome) {
+        const auto unsolvable = [&](std::string proof) {
+            outcome.verdict = UNSOLVABLE;
+            outcome.reason = std::move(proof);
+            return true;
+        };
+        if (board_.stray_box) return unsolvable("a box the player can never reach is off goal");
+        if ((board_.start - board_.goals).none()) return write_solution(board_, {}, outcome), true;
+        if ((board_.start - board_.live).any()) return unsolvable("a box stands on a dead cell");
+        const int boxes = board_.start.count(), goals = board_.goals.count();
+        if (boxes != goals) return unsolvable("a goal lies where the player can never go");
+        if ((frozen(board_, blocked_, board_.start) - board_.goals).any()) return unsolvable("a box is frozen off goal");
+        if (!memory.claim(Matching<N>::bytes(board_))) return budget.out_of_memory(outcome), true;
+        matching_.start(board_);
+        matching_.set(board_.start);
+        if (matching_.bound() == NO_MATCHING) return unsolvable("the boxes cannot all have goals of their own");
+        return false;
+    }
+
+    // The bound of the position last expanded, or of the start.
+    int bound() { return matching_.bound(); }
+
+    Bits<N> reach(const Bits<N>& boxes, int player) const {
+        return board_.flood(Bits<N>::cell(player), board_.floor - boxes);
+    }
+
+    // Calls visit(box, direction, boxes after, bound after) for every push worth trying until it returns false.
+    template <class Visit>
+    bool expand(const Bits<N>& boxes, const Bits<N>& reach, Visit visit) {
+        Pushes<N> pushes;
+        if (!narrow_to_corral(board_, boxes, reach, pushes))
+            for (Direction d : DIRECTIONS) pushes.boxes[d] = board_.pushable(boxes, reach, d);
+        matching_.set(boxes);
+        for (Direction d : DIRECTIONS)
+            for (int word = 0; word < N; ++word)
+                for (std::uint64_t rest = pushes.boxes[d].w[word]; rest != 0; rest &= rest - 1)
+                    if (!try_push(boxes, word * 64 + std::countr_zero(rest), d, visit)) return false;
+        return true;
+    }
+
+    // The same for one push.
+    template <class Visit>
+    bool try_push(const Bits<N>& boxes, int box, Direction d, Visit& visit) {
+        const int to = box + board_.step[d];
+        const int bound = matching_.moved(box, to);
+        if (bound == NO_MATCHING) return true;
+        Bits<N> after = boxes;
+        after.clear(box);
+        after.set(to);
+        if ((frozen(board_, blocked_, after) - board_.goals).any()) return true;
+        return visit(box, d, after, bound);
+    }
+
+    void look_at(const Bits<N>& boxes) { matching_.set(boxes); }
+
+private:
+    const Board<N>& board_;
+    Blocked<N> blocked_;
+    Matching<N> matching_;
+};
+
+}  // namespace maskoban
