@@ -50,7 +50,7 @@ MASK_STAR = "#a79fd6"
 # Around the boards.
 SHADOW = "#2b2f45"
 PAGE = "#fdfbf7"
-CARD = "#f1ece2"
+CARD = "#ece6da"
 INK = "#2d3142"
 INK_SOFT = "#7a7f91"
 MARK = "#d6256b"

@@ -1,0 +1,70 @@
+"""Draw, complete, prove, repair, rate and play Sokoban boards.
+
+>>> import maskoban
+>>> level = maskoban.Level.parse('''
+... ######
+... #@$ .#
+... ######
+... ''')
+>>> maskoban.solve(level).solution
+'RR'
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from maskoban.boards import Level, MaskobanError, read, write
+    from maskoban.solving import Limits, rate, repair, solve, solve_many
+
+    __version__: str
+
+# Where each name comes from. Nothing is imported before it is used, so that `import maskoban` costs nothing
+# and what needs no model never loads one.
+_HOMES = {
+    "Level": "maskoban.boards",
+    "MaskobanError": "maskoban.boards",
+    "read": "maskoban.boards",
+    "write": "maskoban.boards",
+    "Limits": "maskoban.solving",
+    "rate": "maskoban.solving",
+    "repair": "maskoban.solving",
+    "solve": "maskoban.solving",
+    "solve_many": "maskoban.solving",
+}
+
+__all__ = [
+    "Level",
+    "Limits",
+    "MaskobanError",
+    "__version__",
+    "rate",
+    "read",
+    "repair",
+    "solve",
+    "solve_many",
+    "write",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        return _version()
+    if name in _HOMES:
+        return getattr(import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'maskoban' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("maskoban")
+    except PackageNotFoundError:  # run from a checkout that was never installed
+        return "0+source"

@@ -1,0 +1,101 @@
+"""Animated GIFs: a solution being played, and boards being revealed cell by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from maskoban.boards import Level, MaskobanError
+from maskoban.boards.tiles import Tokens
+from maskoban.pictures import palette
+from maskoban.pictures.board import Mark
+from maskoban.pictures.colours import COUNT, in_shared_colours, shared_colours
+from maskoban.pictures.saving import whole_file
+from maskoban.pictures.sheet import sheet
+from maskoban.solving.replay import play
+
+#: Milliseconds: to see how it begins, for each step, and to admire how it ends.
+START, WALK, PUSH, REVEAL, END = 800, 80, 130, 70, 3000
+
+
+def solution_gif(level: Level, lurd: str, path: str | Path, cell: int = 32) -> None:
+    """Save the level being solved by the steps of ``lurd``, a frame a step, with a bar that shows how far it is.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     solution_gif(Level.parse("#####\\n#@$.#\\n#####"), "R", folder + "/solved.gif")
+    ...     Image.open(folder + "/solved.gif").n_frames
+    2
+    """
+    caption = [level.title] if level.title else None
+    times = [START, *(PUSH if step.isupper() else WALK for step in lurd)]
+    times[-1] = END
+
+    def frames() -> Iterator[Image.Image]:
+        for step, position in enumerate(play(level, lurd)):
+            picture = sheet([position], caption, cell=cell)
+            _draw_progress(picture, step / max(1, len(lurd)), cell)
+            yield picture
+
+    _save(frames(), times, path)
+
+
+def reveal_gif(
+    frames: Tokens,
+    path: str | Path,
+    captions: Sequence[str] | None = None,
+    columns: int | None = None,
+    cell: int = 24,
+) -> None:
+    """Save boards being drawn cell by cell, from a trajectory of tokens (frames, n, height, width).
+
+    Cells that changed since the frame before are outlined.
+
+    >>> import tempfile
+    >>> frames = np.array([[[[7, 7]]], [[[7, 1]]], [[[2, 1]]]], np.uint8)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     reveal_gif(frames, folder + "/drawn.gif")
+    ...     Image.open(folder + "/drawn.gif").n_frames
+    4
+    """
+    if frames.ndim != 4 or not frames.size:
+        raise MaskobanError(
+            f"a trajectory has frames, boards, rows and columns, but this one has shape {frames.shape}"
+        )
+    no_marks: list[list[Mark]] = [[]] * frames.shape[1]
+    marks = [no_marks] + [
+        [[Mark(*cell) for cell in np.argwhere(changed).tolist()] for changed in now != before]
+        for before, now in zip(frames, frames[1:], strict=False)
+    ]
+    # The last boards once more without outlines: that is the frame people look at.
+    shown = chain(zip(frames, marks, strict=True), [(frames[-1], no_marks)])
+    pictures = (sheet(list(boards), captions, columns, cell, outlined) for boards, outlined in shown)
+    _save(pictures, [START, *[REVEAL] * (len(frames) - 1), END], path)
+
+
+def _draw_progress(picture: Image.Image, share: float, cell: int) -> None:
+    thick = max(2, cell // 8)
+    box = (0, picture.height - thick, round(picture.width * share) - 1, picture.height - 1)
+    if box[2] > box[0]:
+        ImageDraw.Draw(picture).rectangle(box, palette.DONE_PLANK)
+
+
+def _save(frames: Iterable[Image.Image], milliseconds: list[int], path: str | Path) -> None:
+    reduced = map(in_shared_colours, frames)
+    with whole_file(path) as file:
+        next(reduced).save(
+            file,
+            "GIF",
+            save_all=True,
+            append_images=reduced,
+            duration=milliseconds,
+            loop=0,
+            palette=shared_colours().tobytes() + bytes(3),
+            # With these two a frame holds only what changed; the colour after ours means "as before".
+            optimize=True,
+            transparency=COUNT,
+        )
