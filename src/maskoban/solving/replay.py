@@ -78,7 +78,7 @@ def play(level: Level | Tokens, lurd: str) -> Iterator[Tokens]:
 
 
 def solves(level: Level | Tokens, lurd: str) -> bool:
-    """Whether every box stands on a goal once all steps are played; an illegal step raises `IllegalStepError`.
+    """Whether every box stands on a goal when all steps are played; an illegal one raises `IllegalStepError`.
 
     >>> solves(Level.parse("#####\\n#@$.#\\n#####"), "R")
     True
@@ -97,7 +97,7 @@ def count(lurd: str) -> Counts:
     walk between them is one line, however long.
 
     >>> count("RRurDlddR")
-    Counts(moves=9, pushes=4, box_changes=3, box_lines=3)
+    Counts(moves=9, pushes=4, box_changes=2, box_lines=3)
     """
     row = column = changes = 0
     box: tuple[int, int] | None = None  # where the box pushed last stands, seen from the player's start

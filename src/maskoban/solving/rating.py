@@ -1,0 +1,109 @@
+"""How hard a level is: its effort, the length of its best solution, and a word for it.
+
+Effort is the number of states a plain breadth-first push search expands before it finds a solution, as
+defined in docs/solver.md. The word says in which quarter of the 450,000 Boxoban medium training levels that
+number falls; effort_quartiles.json holds where the quarters end, and effort_quartiles.py is the command that
+makes it.
+"""
+
+from __future__ import annotations
+
+import json
+from bisect import bisect_left
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from numpy.typing import NDArray
+
+from maskoban.solving.replay import count
+from maskoban.solving.solver import LevelLike, Limits, Result, solve_many
+
+#: From the lowest quarter of effort to the highest.
+WORDS = ("easy", "medium", "hard", "expert")
+
+
+@dataclass(frozen=True)
+class Rating:
+    """What `rate` finds; numbers are -1 and the word is empty where they are not known.
+
+    ``pushes``, ``moves``, ``box_changes`` and ``box_lines`` belong to one push-optimal solution. ``verdict``
+    is the solver's, and ``reason`` what stopped a search or is wrong with the board.
+    """
+
+    verdict: str
+    reason: str = ""
+    effort: int = -1
+    pushes: int = -1
+    moves: int = -1
+    box_changes: int = -1
+    box_lines: int = -1
+    word: str = ""
+
+
+def rate(level: LevelLike, limits: Limits | None = None) -> Rating:
+    """Rate one level.
+
+    >>> from maskoban.boards import Level
+    >>> rate(Level.parse("######\\n#@$ .#\\n######")).word
+    'easy'
+    """
+    return rate_many([level], threads=1, limits=limits)[0]
+
+
+def rate_many(
+    boards: NDArray[Any] | Sequence[LevelLike],
+    threads: int | None = None,
+    progress: bool = False,
+    limits: Limits | None = None,
+) -> list[Rating]:
+    """`rate` for a whole batch on all cores: an (n, h, w) array, or levels of any sizes.
+
+    >>> from maskoban.boards import Level
+    >>> [rating.pushes for rating in rate_many([Level.parse("@$ ."), Level.parse("@$.")])]
+    [2, 1]
+    """
+    efforts = solve_many(boards, "effort", threads, progress, limits)
+    solutions = solve_many(boards, "pushes", threads, progress, limits)
+    return [_rating(effort, solution) for effort, solution in zip(efforts, solutions, strict=True)]
+
+
+def word_for(effort: int) -> str:
+    """Easy, medium, hard or expert: the quarter of the training levels with such an effort.
+
+    >>> word_for(1)
+    'easy'
+    """
+    return WORDS[bisect_left(_quartiles(), effort)]
+
+
+def _rating(effort: Result, solution: Result) -> Rating:
+    # Both searches end with a push-optimal solution; the second also looks for few moves, but either may
+    # have hit its limit alone.
+    best = solution if solution.solved else effort
+    if not best.solved:
+        return Rating(best.verdict, best.reason)
+    counts = count(best.solution)
+    expanded, word = effort.expanded, word_for(effort.expanded)
+    if not effort.solved:
+        # A search that stopped at its limit proves only that the effort is larger.
+        expanded, word = -1, WORDS[-1] if word == WORDS[-1] else ""
+    return Rating(
+        "solved",
+        effort.reason,
+        expanded,
+        counts.pushes,
+        counts.moves,
+        counts.box_changes,
+        counts.box_lines,
+        word,
+    )
+
+
+@cache
+def _quartiles() -> list[int]:
+    text = files("maskoban.solving").joinpath("effort_quartiles.json").read_text(encoding="utf-8")
+    quartiles: list[int] = json.loads(text)["quartiles"]
+    return quartiles
