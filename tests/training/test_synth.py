@@ -63,9 +63,9 @@ def test_boards_are_like_the_corpus() -> None:
     assert 66.5 < count(boards, WALL).mean() < 70.5  # Boxoban's mean is 68.6
     assert count(boards, BOX_ON_GOAL, PLAYER_ON_GOAL).sum() == 0  # and nothing starts on a goal there
     assert len(np.unique(boards, axis=0)) == 1000
-    results = solve_many(boards)
+    results = solve_many(boards, mode="pushes", solutions=False)
     assert results.solved.all()
-    assert results.expanded.mean() > 1000
+    assert results.pushes.mean() > 8  # Boxoban's unfiltered levels take 12
 
 
 def test_walls_are_a_matter_of_taste() -> None:
