@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +23,7 @@ START, WALK, PUSH, REVEAL, END = 800, 80, 130, 70, 3000
 
 
 def solution_gif(level: Level, lurd: str, path: str | Path, cell: int = 32) -> None:
-    """Save the level being solved by the steps of ``lurd``, a frame a step, with a bar that shows how far it is.
+    """Save the level being solved by the steps of ``lurd``, a frame a step, with a bar of progress.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -68,8 +68,8 @@ def reveal_gif(
         )
     no_marks: list[list[Mark]] = [[]] * frames.shape[1]
     marks = [no_marks] + [
-        [[Mark(*cell) for cell in np.argwhere(changed).tolist()] for changed in now != before]
-        for before, now in zip(frames, frames[1:], strict=False)
+        [[Mark(row, column) for row, column in np.argwhere(changed).tolist()] for changed in now != before]
+        for before, now in pairwise(frames)
     ]
     # The last boards once more without outlines: that is the frame people look at.
     shown = chain(zip(frames, marks, strict=True), [(frames[-1], no_marks)])

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import ClassVar
 
 from PIL import Image, ImageDraw, ImageFont
 
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures import palette
-from maskoban.pictures.shapes import SUPERSAMPLING
+from maskoban.pictures.shapes import Rect, Shape, Stroke, rendered
 from maskoban.pictures.surroundings import OUTSIDE, looks
 from maskoban.pictures.tileset import sprite
 
@@ -21,6 +23,19 @@ class Mark:
     row: int
     column: int
     text: str = ""
+
+    TEXT_MIDDLE: ClassVar[float] = 0.81
+    TEXT_SIZE: ClassVar[float] = 0.32
+
+    def shapes(self) -> tuple[Shape, ...]:
+        """The outline, and the chip where there is a text, in the cell's unit square.
+
+        >>> len(Mark(0, 0).shapes()), len(Mark(0, 0, "0.9").shapes())
+        (1, 2)
+        """
+        corners = ((0.05, 0.05), (0.95, 0.05), (0.95, 0.95), (0.05, 0.95), (0.05, 0.05))
+        outline = Stroke(corners, 0.1, palette.MARK)
+        return (outline, Rect(0, 0.63, 1, 0.37, palette.MARK, radius=0.05)) if self.text else (outline,)
 
 
 def board_image(tokens: Tokens, cell: int = 32, marks: Sequence[Mark] = ()) -> Image.Image:
@@ -43,19 +58,15 @@ def board_image(tokens: Tokens, cell: int = 32, marks: Sequence[Mark] = ()) -> I
     return picture
 
 
+@lru_cache(maxsize=64)
+def _mark_sprite(shapes: tuple[Shape, ...], cell: int) -> Image.Image:
+    return rendered(shapes, cell)
+
+
 def _draw_mark(picture: Image.Image, mark: Mark, cell: int) -> None:
     left, top = mark.column * cell, mark.row * cell
-    large, line = cell * SUPERSAMPLING, max(2, round(cell * 0.09)) * SUPERSAMPLING
-    outline = Image.new("RGBA", (large, large))
-    ImageDraw.Draw(outline).rounded_rectangle(
-        (0, 0, large - 1, large - 1), large * 0.14, outline=palette.MARK, width=line
-    )
-    picture.alpha_composite(outline.reduce(SUPERSAMPLING), (left, top))
+    picture.alpha_composite(_mark_sprite(mark.shapes(), cell), (left, top))
     if mark.text:
-        draw = ImageDraw.Draw(picture)
-        font = ImageFont.load_default(max(8, cell * 0.3))
-        centre = (left + cell / 2, top + cell * 0.82)
-        x0, y0, x1, y1 = draw.textbbox(centre, mark.text, font, anchor="mm")
-        pad = cell * 0.07
-        draw.rounded_rectangle((x0 - pad, y0 - pad, x1 + pad, y1 + pad), cell * 0.12, palette.MARK)
-        draw.text(centre, mark.text, palette.MARK_TEXT, font, anchor="mm")
+        place = (left + cell / 2, top + cell * Mark.TEXT_MIDDLE)
+        font = ImageFont.load_default(cell * Mark.TEXT_SIZE)
+        ImageDraw.Draw(picture).text(place, mark.text, palette.MARK_TEXT, font, anchor="mm")

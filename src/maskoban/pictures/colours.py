@@ -39,11 +39,13 @@ def _nearest() -> NDArray[np.uint8]:
     """For the leading five bits of red, green and blue, the index of the nearest shared colour."""
     colours = shared_colours().astype(np.int32)
     level = np.arange(32, dtype=np.int32) * 8 + 4
-    red, green, blue = ((level[:, None] - colours[:, i]) ** 2 for i in range(3))
-    distance = red[:, None, None] + green[None, :, None] + blue[None, None, :]
-    table = distance.argmin(axis=-1).astype(np.uint8)
-    # A shared colour stands for itself even where another lies nearer to the middle of its box.
-    table[tuple((shared_colours() >> 3)[::-1].T)] = np.arange(COUNT, dtype=np.uint8)[::-1]
+    reds, greens, blues = ((level[:, None] - colours[:, channel]) ** 2 for channel in range(3))
+    distance = reds[:, None, None] + greens[None, :, None] + blues[None, None, :]
+    table: NDArray[np.uint8] = distance.argmin(axis=-1).astype(np.uint8)
+    # A colour of ours stands for itself even where a blend lies nearer to the middle of its box.
+    for index in reversed(range(COUNT)):
+        red, green, blue = shared_colours()[index] >> 3
+        table[red, green, blue] = index
     return table
 
 

@@ -111,7 +111,8 @@ class Stroke:
         points = " ".join(f"{_number(x)},{_number(y)}" for x, y in self.points)
         round_line = 'stroke-linecap="round" stroke-linejoin="round"'
         width = _number(self.width)
-        return f'<polyline points="{points}" fill="none" stroke="{self.fill}" stroke-width="{width}" {round_line}/>'
+        line = f'fill="none" stroke="{self.fill}" stroke-width="{width}" {round_line}'
+        return f'<polyline points="{points}" {line}/>'
 
 
 Shape = Rect | Oval | Polygon | Stroke

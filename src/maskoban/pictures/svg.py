@@ -102,16 +102,9 @@ def _board(tokens: Tokens, marks: Sequence[Mark]) -> str:
 
 
 def _mark(mark: Mark) -> str:
-    outline = (
-        f'<rect x="{mark.column + 0.045:g}" y="{mark.row + 0.045:g}" width="0.91" height="0.91" rx="0.12" '
-        f'fill="none" stroke="{palette.MARK}" stroke-width="0.09"/>'
-    )
-    if not mark.text:
-        return outline
-    centre, wide = mark.column + 0.5, 0.17 * len(mark.text) + 0.14
-    chip = shapes.Rect(centre - wide / 2, mark.row + 0.64, wide, 0.36, palette.MARK, radius=0.12).svg()
-    text = escape(mark.text)
-    return (
-        f'{outline}{chip}<text x="{centre:g}" y="{mark.row + 0.92:g}" {_FONT} font-size="0.3" '
-        f'fill="{palette.MARK_TEXT}">{text}</text>'
-    )
+    drawn = shapes.svg(mark.shapes())
+    if mark.text:
+        size = Mark.TEXT_SIZE
+        place = f'x="0.5" y="{Mark.TEXT_MIDDLE + 0.35 * size:g}" font-size="{size}"'
+        drawn += f'<text {place} {_FONT} fill="{palette.MARK_TEXT}">{escape(mark.text)}</text>'
+    return f'<g transform="translate({mark.column} {mark.row})">{drawn}</g>'

@@ -42,8 +42,8 @@ def board_text(tokens: Tokens, console: Console) -> Text:
     '@$.'
     """
     if not console.is_terminal or console.no_color or console.color_system is None:
-        letters = ("".join(SYMBOLS[token] for token in row).rstrip() for row in tokens.tolist())
-        return Text("\n".join(letters))
+        rows = ("".join(SYMBOLS[token] for token in row).rstrip() for row in tokens.tolist())
+        return Text("\n".join(rows))
     shown = looks(tokens)
     text = Text()
     for row, look_row in zip(tokens.tolist(), shown.tolist(), strict=True):

@@ -8,6 +8,7 @@ and a cell nobody has drawn yet a star waiting on a slip of paper.
 from __future__ import annotations
 
 from functools import lru_cache
+from math import cos, pi, sin
 
 from PIL import Image
 
@@ -17,6 +18,9 @@ from maskoban.pictures.shapes import Oval, Polygon, Rect, Shape, Stroke, rendere
 from maskoban.pictures.surroundings import AT_WALL, ROCK
 
 _Shapes = tuple[Shape, ...]
+
+# Below a wall: thin layers that end one after the other make a soft edge.
+_SHADOWS = (0.05, 0.08, 0.11, 0.14, 0.17, 0.2)
 
 
 def _wall_top() -> _Shapes:
@@ -57,7 +61,7 @@ def _floor(shaded: bool) -> _Shapes:
         Rect(0.015, 0.015, 0.97, 0.97, palette.FLOOR_TILE, radius=0.05),
     )
     if shaded:
-        shapes += tuple(Rect(0, 0, 1, depth, palette.SHADOW, opacity=0.09) for depth in (0.06, 0.12, 0.18))
+        shapes += tuple(Rect(0, 0, 1, depth, palette.SHADOW, opacity=0.05) for depth in _SHADOWS)
     return shapes
 
 
@@ -108,8 +112,6 @@ def _keeper() -> _Shapes:
 
 def _cap() -> tuple[tuple[float, float], ...]:
     """The upper half of an ellipse: the dome of the hat."""
-    from math import cos, pi, sin
-
     return tuple((0.5 - 0.27 * cos(pi * step / 24), 0.34 - 0.25 * sin(pi * step / 24)) for step in range(25))
 
 

@@ -1,0 +1,115 @@
+"""GIFs of solutions and of boards being revealed."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image, ImageColor, ImageSequence
+
+from maskoban.boards import MASK, MaskobanError
+from maskoban.pictures import palette, reveal_gif, sheet, solution_gif
+from maskoban.pictures.colours import COUNT, in_shared_colours
+from maskoban.pictures.sheet import Layout
+from maskoban.solving.replay import play
+from tests.pictures.boards import HOUSE, SOLVED_IN_TWO
+
+
+def frames_of(path: Path) -> list[Image.Image]:
+    with Image.open(path) as gif:
+        return [frame.convert("RGB") for frame in ImageSequence.Iterator(gif)]
+
+
+def durations_of(path: Path) -> list[int]:
+    with Image.open(path) as gif:
+        return [frame.info["duration"] for frame in ImageSequence.Iterator(gif)]
+
+
+def revealed(boards: np.ndarray) -> np.ndarray:
+    """A trajectory that draws one cell of each board a frame, in reading order."""
+    cells = boards[0].size
+    frames = np.full((cells + 1, *boards.shape), MASK, np.uint8)
+    for step in range(1, cells + 1):
+        frames[step].reshape(len(boards), -1)[:, :step] = boards.reshape(len(boards), -1)[:, :step]
+    return frames
+
+
+def test_a_solution_is_one_frame_a_step_with_a_pause_at_the_end(tmp_path: Path) -> None:
+    solution_gif(SOLVED_IN_TWO, "RR", tmp_path / "solved.gif")
+    assert durations_of(tmp_path / "solved.gif") == [800, 130, 3000]
+
+
+def test_the_frames_show_the_positions(tmp_path: Path) -> None:
+    solution_gif(SOLVED_IN_TWO, "RR", tmp_path / "solved.gif")
+    bar = 4
+    for frame, position in zip(frames_of(tmp_path / "solved.gif"), play(SOLVED_IN_TWO, "RR"), strict=True):
+        wanted = in_shared_colours(sheet([position])).convert("RGB")
+        above = (0, 0, wanted.width, wanted.height - bar)
+        assert frame.crop(above).tobytes() == wanted.crop(above).tobytes()
+    last = frames_of(tmp_path / "solved.gif")[-1]
+    assert last.getpixel((last.width - 1, last.height - 1)) == ImageColor.getrgb(palette.DONE_PLANK)
+
+
+def test_an_illegal_solution_leaves_no_file(tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match=re.escape("step 2 ('R')")):
+        solution_gif(SOLVED_IN_TWO, "RRR", tmp_path / "solved.gif")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reveal_is_one_frame_a_step_and_the_finished_boards_for_long(tmp_path: Path) -> None:
+    frames = revealed(np.stack([SOLVED_IN_TWO.tokens] * 2))
+    reveal_gif(frames, tmp_path / "drawn.gif", ["one", "two"])
+    times = durations_of(tmp_path / "drawn.gif")
+    assert times == [800, *[70] * 18, 3000]
+
+
+def test_a_reveal_outlines_what_is_new_and_nothing_at_the_end(tmp_path: Path) -> None:
+    frames = revealed(SOLVED_IN_TWO.tokens[None])
+    reveal_gif(frames, tmp_path / "drawn.gif", cell=24)
+    layout = Layout.of([SOLVED_IN_TWO.tokens], cell=24)
+    x, y = layout.origin(0, SOLVED_IN_TWO.tokens)
+    pictures = frames_of(tmp_path / "drawn.gif")
+    mark = ImageColor.getrgb(palette.MARK)
+    for step, picture in enumerate(pictures[1:-1]):
+        row, column = divmod(step, 6)
+        assert picture.getpixel((x + column * 24 + 12, y + row * 24 + 1)) == mark
+    assert mark not in {colour for _, colour in pictures[-1].getcolors(65536) or []}
+
+
+def test_all_frames_share_one_small_palette(tmp_path: Path) -> None:
+    reveal_gif(revealed(HOUSE.tokens[None]), tmp_path / "drawn.gif")
+    colours = {
+        colour for frame in frames_of(tmp_path / "drawn.gif") for _, colour in frame.getcolors(65536) or []
+    }
+    assert len(colours) <= COUNT
+    data = (tmp_path / "drawn.gif").read_bytes()
+    assert data[10] & 0b111 == 6  # one table of 128 colours for the whole file
+    local = [
+        data[found.end() + 8] & 0x80 for found in re.finditer(rb"\x21\xf9\x04....\x00\x2c", data, re.DOTALL)
+    ]
+    assert len(local) == HOUSE.tokens.size + 2
+    assert not any(local)
+
+
+def test_our_colours_survive_the_shared_palette() -> None:
+    for name, value in vars(palette).items():
+        if name.isupper():
+            pixel = in_shared_colours(Image.new("RGB", (1, 1), value)).convert("RGB").getpixel((0, 0))
+            assert pixel == ImageColor.getrgb(value), name
+
+
+def test_a_frame_stores_only_what_changed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    boards = rng.integers(0, 7, (4, 10, 10), np.uint8)
+    reveal_gif(revealed(boards), tmp_path / "drawn.gif")
+    with Image.open(tmp_path / "drawn.gif") as gif:
+        pixels = gif.width * gif.height * gif.n_frames
+    # Whole frames would take at least a tenth of a byte a pixel.
+    assert (tmp_path / "drawn.gif").stat().st_size < pixels / 50
+
+
+def test_a_trajectory_of_the_wrong_shape_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match=r"this one has shape \(3, 6\)"):
+        reveal_gif(SOLVED_IN_TWO.tokens, tmp_path / "drawn.gif")

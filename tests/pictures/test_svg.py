@@ -1,0 +1,54 @@
+"""Boards as SVG: the same drawing as the pixels."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+from maskoban.boards.tiles import BOX
+from maskoban.pictures import Mark, board_svg, palette, sheet_svg
+from maskoban.pictures.surroundings import OUTSIDE, looks
+from maskoban.pictures.tileset import tile
+from tests.pictures.boards import HOUSE, SOLVED_IN_TWO
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def uses(root: ElementTree.Element) -> dict[tuple[int, int], str]:
+    return {
+        (int(use.get("y", "")), int(use.get("x", ""))): use.get("href", "") for use in root.iter(SVG + "use")
+    }
+
+
+def test_every_cell_but_filler_uses_the_tile_that_belongs_there() -> None:
+    root = ElementTree.fromstring(board_svg(HOUSE.tokens, cell=20))
+    assert (root.get("width"), root.get("height"), root.get("viewBox")) == ("180", "120", "0 0 9 6")
+    look = looks(HOUSE.tokens)
+    assert uses(root) == {
+        (row, column): f"#tile-{HOUSE.tokens[row, column]}-{look[row, column]}"
+        for row in range(6)
+        for column in range(9)
+        if look[row, column] != OUTSIDE
+    }
+
+
+def test_every_tile_used_is_defined_once_with_all_its_shapes() -> None:
+    root = ElementTree.fromstring(board_svg(HOUSE.tokens))
+    defined = {group.get("id"): group for group in root.iter(SVG + "g") if group.get("id")}
+    assert {f"#{name}" for name in defined} == set(uses(root).values())
+    assert len(defined[f"tile-{BOX}-0"]) == len(tile(BOX, 0))
+
+
+def test_marks_and_their_texts() -> None:
+    root = ElementTree.fromstring(board_svg(HOUSE.tokens, marks=[Mark(1, 2), Mark(4, 5, "<1 %")]))
+    moved = [group.get("transform") for group in root.iter(SVG + "g") if group.get("transform")]
+    assert moved == ["translate(2 1)", "translate(5 4)"]
+    assert [text.text for text in root.iter(SVG + "text")] == ["<1 %"]
+
+
+def test_a_sheet_holds_all_boards_and_captions() -> None:
+    drawn = sheet_svg([HOUSE.tokens, SOLVED_IN_TWO.tokens], ["a < b & c\nsoft", "two"], columns=2)
+    root = ElementTree.fromstring(drawn)
+    assert [text.text for text in root.iter(SVG + "text")] == ["a < b & c", "soft", "two"]
+    cards = [rect for rect in root.iter(SVG + "rect") if rect.get("fill") == palette.CARD]
+    assert len(cards) == 2
+    assert len(list(root.iter(SVG + "use"))) == 9 * 6 - 9 + 18

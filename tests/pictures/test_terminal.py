@@ -1,0 +1,35 @@
+"""Boards in a terminal."""
+
+from __future__ import annotations
+
+import io
+
+from rich.console import Console
+
+from maskoban.boards import Level
+from maskoban.pictures import board_text, palette
+from tests.pictures.boards import HOUSE
+
+
+def test_a_terminal_gets_two_letters_a_cell_in_colour() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", no_color=False)
+    text = board_text(HOUSE.tokens, console)
+    rows = text.plain.split("\n")
+    assert {len(row) for row in rows} == {18}
+    assert rows[3] == "    []@@  ()??    "
+    crate = next(span for span in text.spans if text.plain[span.start : span.end] == "[]")
+    assert palette.CRATE_PLANK in str(crate.style)
+
+
+def test_filler_has_no_colour() -> None:
+    console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", no_color=False)
+    text = board_text(HOUSE.tokens, console)
+    assert min(span.start for span in text.spans if span.style) == 6
+
+
+def test_without_colours_there_are_plain_letters_that_can_be_read_back() -> None:
+    for console in (
+        Console(file=io.StringIO()),
+        Console(file=io.StringIO(), force_terminal=True, no_color=True),
+    ):
+        assert Level.parse(board_text(HOUSE.tokens, console).plain) == HOUSE
