@@ -57,7 +57,7 @@ def detect(head: bytes) -> str:
     >>> detect(b"PK\\x03\\x04"), detect(b"<?xml "), detect(b"; 0\\n#####\\n")
     ('npz', 'slc', 'xsb')
     """
-    if head.startswith(b"PK"):
+    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "npz"
     # XML may be UTF-16, in which every other byte is zero.
     if re.match(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<", head):

@@ -61,7 +61,7 @@ def no_tile(letter: str) -> str:
     "'x' is no tile; expected one of # @ $ . * + ? or floor (space, - or _)"
     """
     if letter == "\t":
-        return "a tab inside a board, whose width nobody can know; expected spaces, - or _"
+        return "a tab inside a board, however wide that is; expected spaces, - or _"
     return f"{letter!r} is no tile; {EXPECTED}"
 
 

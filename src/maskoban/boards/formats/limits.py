@@ -4,7 +4,7 @@
 MAX_LINE = 200_000
 
 #: Lines, and characters, of text between two boards; in XML, characters of one element.
-MAX_NOTE_LINES = 250_000
+MAX_NOTE_LINES = 150_000
 MAX_NOTE_LETTERS = 4_000_000
 
 #: Nested elements in an XML file.

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import BinaryIO, Literal
+from typing import BinaryIO, Literal, NamedTuple
 
 from ..errors import LevelFileError
 from ..rows import ROW_LETTERS, no_tile
@@ -21,16 +20,14 @@ _COMMENT = re.compile(r"\s*comment\s*:\s*", re.IGNORECASE)
 _COMMENT_END = re.compile(r"\s*comment-end\s*:?\s*", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Board:
+class Board(NamedTuple):
     """Rows of tiles, and the number of the line where they begin."""
 
     line: int
     rows: list[str]
 
 
-@dataclass(frozen=True)
-class Note:
+class Note(NamedTuple):
     """A line of text: plain, behind ``;``, or between ``Comment:`` and ``Comment-End:``."""
 
     line: int
@@ -130,7 +127,7 @@ def _rows(line: str, above: int, number: int, path: str) -> list[str]:
     for row in line.removesuffix("|").split("|"):
         if above + len(rows) == MAX_SIDE:
             raise LevelFileError(path, f"more than {MAX_SIDE} rows in a board", number, column)
-        rows.append(expand(row, MAX_SIDE, "cells in a row", path, number, column))
+        rows.append(expand(row, MAX_SIDE, f"more than {MAX_SIDE} cells in a row", path, number, column))
         column += len(row) + 1
     return rows
 

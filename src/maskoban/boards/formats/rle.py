@@ -10,10 +10,10 @@ _COUNT = re.compile("[0-9]")
 _RUN = re.compile("([0-9]*)([^0-9])")
 
 
-def expand(text: str, limit: int, what: str, path: str, line: int, column: int = 1) -> str:
-    """``text`` with every run written out; more than ``limit`` letters are refused before they are made.
+def expand(text: str, limit: int, problem: str, path: str, line: int, column: int = 1) -> str:
+    """``text`` with every run written out; for more than ``limit`` letters there is a ``problem`` instead.
 
-    >>> expand("3#2-$", 64, "cells in a row", "maze.sok", line=1)
+    >>> expand("3#2-$", 64, "more than 64 cells in a row", "maze.sok", line=1)
     '###--$'
     """
     if len(text) <= limit and not _COUNT.search(text):
@@ -25,6 +25,6 @@ def expand(text: str, limit: int, what: str, path: str, line: int, column: int =
         count = limit + 1 if len(digits) > 9 else int(digits or 1)
         total += count
         if total > limit:
-            raise LevelFileError(path, f"more than {limit} {what}", line, column + run.start())
+            raise LevelFileError(path, problem, line, column + run.start())
         runs.append(letter * count)
     return "".join(runs)

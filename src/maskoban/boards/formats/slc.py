@@ -128,13 +128,15 @@ class _Reader:
         if self.fed - self.parser.CurrentByteIndex > MAX_NOTE_LETTERS:
             raise self._fail("a tag without an end; expected >")
 
-    def _fail(self, problem: str) -> LevelFileError:
-        line, column = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
-        return LevelFileError(self.path, problem, line, column)
+    def _fail(self, problem: str, column: bool = True) -> LevelFileError:
+        line, place = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
+        return LevelFileError(self.path, problem, line, place if column else None)
 
     def _doctype(self, name: str, system: str | None, public: str | None, has_subset: bool) -> None:
         if has_subset:
-            raise self._fail("a document type with declarations of its own; expected none, for safety")
+            raise self._fail(
+                "a document type with declarations of its own; expected none, for safety", column=False
+            )
 
     def _entity(self, *_: object) -> None:
         raise self._fail("an entity declaration; expected none, for safety")
@@ -170,7 +172,7 @@ class _Reader:
             self.where = self.parser.CurrentLineNumber, self.parser.CurrentColumnNumber + 1
         self.letters += len(text)
         if self.letters > MAX_NOTE_LETTERS:
-            raise self._fail("too much text in one level")
+            raise self._fail("too much text in one level", column=False)
         self.text.append(text)
 
     def _end(self, name: str) -> None:

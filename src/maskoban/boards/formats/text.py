@@ -54,7 +54,7 @@ def read_text(source: BinaryIO, path: str) -> Iterator[Level]:
             said = _Said()
         else:
             # What stands above the first board may speak of the whole collection, as its author does.
-            everyones_author = said.author
+            everyones_author, said.author = said.author, ""
         said.hear(above, path, titled=True)
         board, gap, letters = piece, [], 0
     if board:
@@ -141,13 +141,14 @@ class _Said:
         """A solution: what stands on the line of its heading, and all lines of moves from note ``i`` on."""
         if len(self.solutions) == MAX_SOLUTIONS:
             raise LevelFileError(path, f"more than {MAX_SOLUTIONS} solutions of one level", notes[i - 1].line)
-        room, moves = MAX_MOVES, []
         texts = [(begun, notes[i - 1].line)]
         while _is_moves(notes, i):
             texts.append((notes[i].text, notes[i].line))
             i += 1
+        moves: list[str] = []
+        room, problem = MAX_MOVES, f"more than {MAX_MOVES} moves in a solution"
         for text, line in texts:
-            moves.append(expand("".join(text.split()), room, "moves in a solution", path, line))
+            moves.append(expand("".join(text.split()), room, problem, path, line))
             room -= len(moves[-1])
         self.solutions.append("".join(moves))
         return i

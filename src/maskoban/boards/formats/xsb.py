@@ -88,8 +88,8 @@ def _about(level: Level) -> tuple[list[str], list[str]]:
 
 
 def _is_plain(title: str) -> bool:
-    """Whether a title can stand above the board without being taken for something else."""
-    special = title.startswith((";", "::", "\ufeff")) or is_key(title) or is_comment_end(title)
+    """Whether a title can stand above the board, perhaps as the first line, and be taken for nothing else."""
+    special = title.startswith((";", "::", "<", "\ufeff")) or is_key(title) or is_comment_end(title)
     return not (special or is_row(title) or is_meant_as_row(title, below_row=False))
 
 

@@ -1,0 +1,216 @@
+"""Files that cannot be read, each with the one sentence a person should get."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import pytest
+
+from maskoban.boards import Level, LevelFileError, read
+from maskoban.boards.formats.npz import write_npz
+
+TILES = "expected one of # @ $ . * + ? or floor (space, - or _)"
+SLC = "<SokobanLevels>{}</SokobanLevels>"
+
+
+def npz(**members):
+    """A good ``.npz`` file with some of its members replaced, or left out where None."""
+    write_npz(good := io.BytesIO(), [Level.parse("#@#")])
+    arrays = dict(np.load(io.BytesIO(good.getvalue())))
+    arrays |= {f"0.{name}": array for name, array in members.items()}
+    out = io.BytesIO()
+    np.savez(out, **{name: array for name, array in arrays.items() if array is not None})
+    return out.getvalue()
+
+
+def text_bytes(text):
+    return np.frombuffer(text.encode(), np.uint8)
+
+
+def sizes(count, *sides):
+    return np.array([*count.to_bytes(4, "little"), *sides], np.uint8)
+
+
+TEXT = {
+    "empty": ("", ": no level in it; expected at least one board"),
+    "only blank lines": ("\n \n\r\n", ": no level in it; expected at least one board"),
+    "only text": ("Dear diary,\ntoday I pushed a box.", ": no level in it; expected at least one board"),
+    "only comments": ("; 0\n; 1\n", ": no level in it; expected at least one board"),
+    "letter in a row": ("#####\n#@x.#\n#####", f", line 2, column 3: 'x' is no tile; {TILES}"),
+    "letter in the first row": ("##x##\n#@$.#", f", line 1, column 3: 'x' is no tile; {TILES}"),
+    "letter in a later level": ("#@#\n\n; 2\n###\n#O#", f", line 5, column 2: 'O' is no tile; {TILES}"),
+    "letter beyond ASCII": ("#####\n#@█.#", f", line 2, column 3: '█' is no tile; {TILES}"),
+    "tab": (
+        "#####\n#@\t.#",
+        ", line 2, column 3: a tab inside a board, however wide that is; expected spaces, - or _",
+    ),
+    "row too wide": ("#" * 65, ", line 1, column 65: more than 64 cells in a row"),
+    "too many rows": ("#\n" * 65, ", line 65, column 1: more than 64 rows in a board"),
+    "too many rows in one line": ("#|" * 65, ", line 1, column 129: more than 64 rows in a board"),
+    "run too long": ("#####\n60#9-#", ", line 2, column 4: more than 64 cells in a row"),
+    "run-length bomb": ("999999999#", ", line 1, column 1: more than 64 cells in a row"),
+    "run-length bomb with a long count": (
+        "###\n" + "9" * 5000 + "#",
+        ", line 2, column 1: more than 64 cells in a row",
+    ),
+    "count of nothing": ("#####\n##3", f", line 2, column 3: '3' is no tile; {TILES}"),
+    "count of nothing before a bar": ("#####\n#3|##", f", line 2, column 2: '3' is no tile; {TILES}"),
+    "moves bomb": (
+        "#@#\n\nSolution\n99999999R\n",
+        ", line 4, column 1: more than 100000 moves in a solution",
+    ),
+    "moves bomb on two lines": (
+        "#@#\n\nSolution\n60000r\n60000R\n",
+        ", line 5, column 1: more than 100000 moves in a solution",
+    ),
+    "too many solutions": (
+        "#@#\n\n" + "Solution\nR\n" * 21,
+        ", line 43: more than 20 solutions of one level",
+    ),
+    "comment without an end": (
+        "#@#\nComment:\nand so on\n",
+        ", line 2: a comment without an end; expected a line Comment-End:",
+    ),
+    "comment too long": (
+        "#@#\n" + "; " + "x" * 60_000 + "\n; " + "x" * 150_000,
+        ", line 1: a level's comment of 150000 characters; expected at most 100000",
+    ),
+    "line too long": ("; " + "x" * 200_000, ", line 1, column 200001: a line of more than 200000 characters"),
+    "too much text": ("text\n" * 150_001, ", line 150001: too much text between two boards"),
+    "zero byte": (
+        "###\n#\0#",
+        ", line 2, column 2: the control character U+0000; expected text, XML or .npz",
+    ),
+    "a picture": (
+        b"\x89PNG\r\n\x1a\n\0\0",
+        ", line 2, column 1: the control character U+001A; expected text, XML or .npz",
+    ),
+    "UTF-16 text": (
+        "###\n#@#".encode("utf-16"),
+        ", line 1, column 4: the control character U+0000; expected text, XML or .npz",
+    ),
+}
+
+XML = {
+    "cut short": (
+        "<SokobanLevels><Level>",
+        ", line 1, column 23: not well-formed XML: no element found",
+    ),
+    "mismatched": (
+        SLC.format("<Level></L>"),
+        ", line 1, column 25: not well-formed XML: mismatched tag",
+    ),
+    "another kind of file": ("<html/>", ", line 1, column 1: a file of <html>; expected <SokobanLevels>"),
+    "no levels": (SLC.format(""), ": no level in it; expected at least one board"),
+    "no rows": (
+        SLC.format("\n<Level></Level>"),
+        ", line 2: an empty board; expected rows of # @ $ . * + and floor",
+    ),
+    "letter in a row": (
+        SLC.format("<Level>\n<L>##x</L></Level>"),
+        f", line 2, column 6: 'x' is no tile; {TILES}",
+    ),
+    "row too wide": (
+        SLC.format(f"<Level><L>{'#' * 65}</L></Level>"),
+        ", line 1, column 90: a row of 65 cells; expected at most 64",
+    ),
+    "too many rows": (
+        SLC.format(f"<Level>{'<L>#</L>' * 65}</Level>"),
+        ", line 1, column 539: more than 64 rows in a board",
+    ),
+    "row outside": (SLC.format("<L>#</L>"), ", line 1, column 16: an <L> outside of a <Level>"),
+    "level in a level": (
+        SLC.format("<Level><Level>"),
+        ", line 1, column 23: a <Level> inside a <Level>; expected </Level>",
+    ),
+    "too deep": (SLC.format("<a>" * 20), ", line 1, column 61: elements nested deeper than 16"),
+    "own entities": (
+        f'<!DOCTYPE SokobanLevels [<!ENTITY a "b">]>{SLC.format("&a;")}',
+        ", line 1: a document type with declarations of its own; expected none, for safety",
+    ),
+    "unknown entity": (
+        f'<!DOCTYPE SokobanLevels SYSTEM "x.dtd">{SLC.format("&nbsp;")}',
+        ", line 1, column 55: the unknown entity &nbsp;; expected &amp; &lt; &gt; &quot; or &apos;",
+    ),
+    "unknown encoding": (
+        '<?xml version="1.0" encoding="klingon"?>' + SLC,
+        ", line 1: an encoding that cannot be read (unknown encoding: klingon); expected UTF-8",
+    ),
+    "bad moves": (
+        SLC.format("<Level><L>#@#</L><Solution>up</Solution></Level>"),
+        ", line 1: 'p' is no move (step 2 of a solution); expected one of lurdLURD",
+    ),
+    "control character": (
+        SLC.format("<Level Id='a&#x85;b'><L>#@#</L></Level>"),
+        ", line 1: the control character U+0085 in a level's title; expected text",
+    ),
+    "too much text": (
+        SLC.format(f"<Level><Comment>{'x' * 4_000_001}</Comment></Level>"),
+        ", line 1: too much text in one level",
+    ),
+}
+
+NPZ = {
+    "cut short": (npz()[:200], ": not a whole .npz file (File is not a zip file)"),
+    "another archive": (
+        npz(sizes=None, planes=None, notes=None),
+        ": no boards in the archive; expected an .npz file that maskoban wrote",
+    ),
+    "no sizes": (npz(sizes=None), ": no 0.sizes in the archive"),
+    "sizes too short": (npz(sizes=sizes(1)), ": 0.sizes is too short"),
+    "size of 65": (npz(sizes=sizes(1, 65, 1)), ": 0.sizes does not hold 1 sizes of 1 to 64"),
+    "no boards at all": (npz(sizes=sizes(0, 1, 3)), ": 0.sizes does not hold 0 sizes of 1 to 64"),
+    "billions of boards": (
+        npz(sizes=sizes(4_000_000_000, 64, 64)),
+        ": 0.sizes does not hold 4000000000 sizes of 1 to 64",
+    ),
+    "planes too short": (npz(sizes=sizes(9, 1, 3)), ": 0.planes does not hold 9 boards of 1x3"),
+    "no such tile": (
+        npz(planes=np.full(12, 255, np.uint8)),
+        ": 0.planes holds a cell that is no tile",
+    ),
+    "numbers of another kind": (
+        npz(planes=np.zeros(12)),
+        ": 0.planes is not a one-dimensional array of bytes",
+    ),
+    "notes that are no JSON": (
+        npz(notes=text_bytes("{")),
+        ": 0.notes is not the JSON that maskoban writes",
+    ),
+    "notes of the wrong kind": (
+        npz(notes=text_bytes('{"title":[1]}')),
+        ": 0.notes is not the JSON that maskoban writes",
+    ),
+    "notes too deep": (
+        npz(notes=text_bytes("[" * 100_000)),
+        ": 0.notes is not the JSON that maskoban writes",
+    ),
+    "too many notes": (
+        npz(notes=text_bytes('{"title":["a","b"]}')),
+        ": 0.notes is not the JSON that maskoban writes",
+    ),
+    "bad moves": (
+        npz(notes=text_bytes('{"solutions":[["up"]]}')),
+        ": level 1 of block 0: 'p' is no move (step 2 of a solution); expected one of lurdLURD",
+    ),
+    "a bomb": (
+        npz(planes=np.zeros(20_000_000, np.uint8)),
+        ": 0.planes unpacks to 20000128 bytes; expected at most 10000000",
+    ),
+}
+
+CASES = [
+    pytest.param(data, sentence, id=f"{kind}: {name}")
+    for kind, table in (("text", TEXT), ("slc", XML), ("npz", NPZ))
+    for name, (data, sentence) in table.items()
+]
+
+
+@pytest.mark.parametrize(("data", "sentence"), CASES)
+def test_a_broken_file_gets_its_sentence(tmp_path, data, sentence):
+    path = tmp_path / "broken"
+    path.write_bytes(data.encode() if isinstance(data, str) else data)
+    with pytest.raises(LevelFileError) as caught:
+        read(path)
+    assert str(caught.value) == f"{path}{sentence}"

@@ -1,0 +1,155 @@
+"""Reading and writing by name: found by content, whole or not at all, through pipes too."""
+
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+
+import pytest
+
+from maskoban.boards import FORMATS, Level, LevelFileError, MaskobanError, detect, read, stream, write
+
+LEVELS = [Level.parse("#####\n#@$.#\n#####"), Level.parse("######\n#@ $.#\n######")]
+
+
+class Pipe:
+    """Standard input or output as a program sees it."""
+
+    def __init__(self, data=b""):
+        self.buffer = io.BytesIO(data)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("ending", ["xsb", "sok", "slc", "npz", "dat", ""])
+def test_the_content_decides_not_the_ending(tmp_path, name, ending):
+    path = tmp_path / f"levels.{ending}"
+    write(path, LEVELS, format=name)
+    assert [str(level) for level in read(path)] == [str(level) for level in LEVELS]
+
+
+@pytest.mark.parametrize(
+    ("ending", "head"),
+    [(".xsb", b"###"), (".txt", b"###"), (".sok", b"###"), (".SLC", b"<?xml"), (".npz", b"PK")],
+)
+def test_the_ending_decides_what_is_written(tmp_path, ending, head):
+    path = tmp_path / f"levels{ending}"
+    write(path, LEVELS)
+    assert path.read_bytes().startswith(head)
+
+
+@pytest.mark.parametrize(
+    ("head", "name"),
+    [
+        (b"\xef\xbb\xbf  <SokobanLevels>", "slc"),
+        ("\ufeff<?xml".encode("utf-16-le"), "slc"),
+        ("<?xml".encode("utf-16-be"), "slc"),
+        (b"\n\n#####", "xsb"),
+        (b"Author: <me>", "xsb"),
+        (b"PK\x05\x06", "npz"),
+        (b"", "xsb"),
+    ],
+)
+def test_detection(head, name):
+    assert detect(head) == name
+
+
+def test_a_batch_of_boards_is_written_like_levels(tmp_path):
+    import numpy as np
+
+    write(tmp_path / "a.xsb", np.stack([LEVELS[0].tokens] * 2))
+    assert read(tmp_path / "a.xsb") == [LEVELS[0]] * 2
+
+
+def test_a_stream_reads_no_more_than_it_must(tmp_path):
+    path = tmp_path / "half.xsb"
+    path.write_text(f"{LEVELS[0]}\n\n{LEVELS[1]}\n\n#  x #\n")
+    levels = stream(path)
+    assert next(levels) == LEVELS[0]
+    with pytest.raises(LevelFileError, match="line 9, column 4: 'x' is no tile"):
+        list(levels)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_standard_input_and_output(monkeypatch, name):
+    monkeypatch.setattr(sys, "stdout", Pipe())
+    write("-", LEVELS, format=name)
+    data = sys.stdout.buffer.getvalue()
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "stdin", Pipe(data))
+    assert [str(level) for level in read("-")] == [str(level) for level in LEVELS]
+    assert not sys.stdin.buffer.closed
+
+
+def test_a_real_pipe(tmp_path):
+    write(tmp_path / "a.npz", LEVELS)
+    program = "import maskoban.boards as b; b.write('-', b.stream('-'))"
+    source = os.path.join(os.path.dirname(__file__), "..", "..", "src")
+    environment = {**os.environ, "PYTHONPATH": source}
+    command = f'cat {tmp_path}/a.npz | {sys.executable} -c "{program}" | cat'
+    text = subprocess.run(command, shell=True, capture_output=True, check=True, env=environment).stdout
+    assert text.decode() == f"{LEVELS[0]}\n\n{LEVELS[1]}\n"
+
+
+def test_a_failed_write_leaves_what_was_there(tmp_path):
+    def levels():
+        yield LEVELS[0]
+        raise MaskobanError("no more")
+
+    path = tmp_path / "a.xsb"
+    path.write_text("as before")
+    with pytest.raises(MaskobanError, match="no more"):
+        write(path, levels())
+    assert path.read_text() == "as before"
+    assert os.listdir(tmp_path) == ["a.xsb"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    write(tmp_path / "a.xsb", LEVELS[:1])
+    (tmp_path / "link.xsb").symlink_to("a.xsb")
+    write(tmp_path / "link.xsb", LEVELS)
+    assert (tmp_path / "link.xsb").is_symlink()
+    assert read(tmp_path / "a.xsb") == LEVELS
+
+
+def test_a_device_is_written_to_not_replaced():
+    write("/dev/null", LEVELS, format="sok")
+    assert not os.path.isfile("/dev/null")
+
+
+@pytest.mark.parametrize(
+    ("act", "sentence"),
+    [
+        (lambda d: read(d / "none.xsb"), "{}/none.xsb: no such file or folder"),
+        (
+            lambda d: read(d),
+            "{}: no level files in this folder; expected names that end with .xsb, .txt, .sok, .slc, .npz",
+        ),
+        (
+            lambda d: write(d / "a.doc", LEVELS),
+            "{}/a.doc: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz",
+        ),
+        (lambda d: write(d / "a.xsb", []), "no levels to write to {}/a.xsb"),
+        (
+            lambda d: write(d / "a.xsb", LEVELS, format="pdf"),
+            "no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz",
+        ),
+        (
+            lambda d: read(d, format="pdf"),
+            "no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz",
+        ),
+        (
+            lambda d: write(d, LEVELS, format="sok"),
+            "{}: a folder holds Boxoban files, not sok; expected a file name",
+        ),
+        (
+            lambda d: write(d / "no" / "a.xsb", LEVELS),
+            "{}/no/a.xsb: cannot be written: No such file or directory",
+        ),
+    ],
+)
+def test_what_cannot_be_done_says_why(tmp_path, act, sentence):
+    with pytest.raises(MaskobanError) as caught:
+        act(tmp_path)
+    assert str(caught.value) == sentence.format(tmp_path)
