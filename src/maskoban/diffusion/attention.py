@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 try:  # Triton is there wherever torch has CUDA; nothing else needs it
-    from maskoban.diffusion import attention_kernels as kernels
+    from maskoban.diffusion import kernels
 except ImportError:
     kernels = None  # type: ignore[assignment]
 
@@ -35,7 +35,7 @@ def rotary_table(height: int, width: int, head_width: int) -> Tensor:
     columns = torch.arange(width, dtype=torch.float64).repeat(height)
     angle = torch.cat(
         [rows[:, None] * frequency, columns[:, None] * frequency], dim=1
-    )  # (cells, head_width / 2)
+    )
     return torch.stack([angle.cos(), angle.sin()]).float()
 
 
@@ -59,7 +59,7 @@ def attend_reference(qkv: Tensor, heads: int, rotary: Tensor | None = None, drop
     boards, cells, _ = qkv.shape
     q, k, v = qkv.view(boards, cells, 3, heads, -1).permute(
         2, 0, 3, 1, 4
-    )  # each (boards, heads, cells, head width)
+    )
     q, k = normalise_and_rotate(q, rotary), normalise_and_rotate(k, rotary)
     scores = (q @ k.transpose(-1, -2)).float() / math.sqrt(q.shape[-1])
     weights = torch.softmax(scores, dim=-1)
@@ -69,8 +69,12 @@ def attend_reference(qkv: Tensor, heads: int, rotary: Tensor | None = None, drop
     return mixed.transpose(1, 2).reshape(boards, cells, -1)
 
 
-def attend(qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+def attend(
+    qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0, seed: Tensor | None = None
+) -> Tensor:
     """:func:`attend_reference`, by the fused kernel where there is one for these shapes.
+
+    ``seed``, a tensor of one int64, makes the kernel's dropout; the reference takes torch's own generator.
 
     >>> attend(torch.randn(2, 64, 3 * 256), heads=4, rotary=rotary_table(8, 8, 64)).shape
     torch.Size([2, 64, 256])
@@ -80,13 +84,10 @@ def attend(qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float
     if kernels is None or not qkv.is_cuda or not fits:
         return attend_reference(qkv, heads, rotary, dropout)
     table = rotary if rotary is not None else qkv.new_zeros((2, 1, 1), dtype=torch.float32)
-    seed = torch.randint(0, 2**31 - 1, (1,), device=qkv.device) if dropout > 0 else _no_seed(qkv)
+    if seed is None:
+        seed = torch.zeros(1, dtype=torch.int64, device=qkv.device)
     out: Tensor = _fused(qkv, table, seed, heads, rotary is not None, dropout)
     return out
-
-
-def _no_seed(qkv: Tensor) -> Tensor:
-    return torch.zeros(1, dtype=torch.int64, device=qkv.device)
 
 
 if kernels is not None:

@@ -19,6 +19,8 @@ from torch.nn import functional as F
 
 from maskoban.boards.tiles import MASK, TILES
 from maskoban.diffusion.attention import attend, normalise_and_rotate, rotary_table
+from maskoban.diffusion.dropout import dropout, draw_seeds
+from maskoban.diffusion.feedforward import squared_relu_linear
 
 
 class Network(nn.Module):
@@ -40,6 +42,11 @@ class Network(nn.Module):
         """Run activations and matrix products in this dtype; parameters stay fp32."""
         self.dtype = dtype
         return self
+
+    def embed(self, tokens: Tensor, table: Tensor) -> Tensor:
+        """Rows of the table, as a product with one-hot tokens: its gradient is a product too, not a scatter."""
+        one_hot = tokens[..., None] == torch.arange(MASK + 1, device=tokens.device)
+        return one_hot.to(self.dtype) @ table.to(self.dtype)
 
     def linear(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         return F.linear(x, weight.to(x.dtype), None if bias is None else bias.to(x.dtype))
@@ -89,20 +96,21 @@ class PaperNetwork(Network):
     def forward(self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None) -> Tensor:
         assert t is not None, "the paper's network needs the time step"
         place = (self.row.weight[:, None] + self.column.weight[None, :]).flatten(0, 1)  # (cells, d)
-        x = self.token(tokens) + place + self.time(sinusoid(t, self.d))[:, None]
-        x = x.to(self.dtype)
+        given = place + self.time(sinusoid(t, self.d))[:, None]
+        x = self.embed(tokens, self.token.weight) + given.to(self.dtype)
         p = self.dropout if self.training else 0.0
+        seeds = draw_seeds(len(self.qkv), 4, tokens.device)
         stacks = (self.norm_weight, self.norm_bias, self.qkv, self.qkv_bias, self.out, self.out_bias)
         stacks += (self.up, self.up_bias, self.down, self.down_bias)
-        for nw, nb, qkv, qkv_b, out, out_b, up, up_b, down, down_b in zip(
-            *(stack.unbind(0) for stack in stacks), strict=True
+        for s, nw, nb, qkv, qkv_b, out, out_b, up, up_b, down, down_b in zip(
+            seeds, *(stack.unbind(0) for stack in stacks), strict=True
         ):
             y = layer_norm(x, nw[0], nb[0])
-            y = attend(self.linear(y, qkv.flatten(0, 1), qkv_b), self.heads, dropout=p)
-            x = x + F.dropout(self.linear(y, out, out_b), p)
+            y = attend(self.linear(y, qkv.flatten(0, 1), qkv_b), self.heads, dropout=p, seed=s[0])
+            x = x + dropout(self.linear(y, out, out_b), p, s[1])
             y = layer_norm(x, nw[1], nb[1])
-            y = F.dropout(F.gelu(self.linear(y, up, up_b)), p)
-            x = x + F.dropout(self.linear(y, down, down_b), p)
+            y = dropout(F.gelu(self.linear(y, up, up_b)), p, s[2])
+            x = x + dropout(self.linear(y, down, down_b), p, s[3])
         if cells is not None:
             x = pick(x, cells)
         return self.linear(x, self.head.weight, self.head.bias).float()
@@ -146,7 +154,7 @@ class InteriorNetwork(Network):
         self.register_buffer("rotary", rotary_table(self.rows, self.columns, d // heads), persistent=False)
 
     def forward(self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None) -> Tensor:
-        x = rms_norm((self.token(tokens) + self.place).to(self.dtype))
+        x = rms_norm(self.embed(tokens, self.token.weight) + self.place.to(self.dtype))
         blocks = list(
             zip(self.qkv.unbind(0), self.out.unbind(0), self.up.unbind(0), self.down.unbind(0), strict=True)
         )
@@ -158,7 +166,7 @@ class InteriorNetwork(Network):
                 y = self._attend_from(y, qkv, cells)
                 x = pick(x, cells)
             x = x + self.linear(y, out)
-            x = x + self.linear(F.relu(self.linear(rms_norm(x), up)).square(), down)
+            x = x + self.linear(squared_relu_linear(rms_norm(x), up), down)
         return self.linear(rms_norm(x), self.head).float()
 
     def _attend_from(self, y: Tensor, qkv: Tensor, cells: Tensor) -> Tensor:

@@ -9,6 +9,7 @@ the same whatever the batch.
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -168,6 +169,35 @@ def draw(
     finished[:, inside] = tokens
     finished = finished.reshape(boards.shape)
     return finished, _commits(boards, inside, log) if record else None
+
+
+def draw_many(
+    denoiser: Denoiser,
+    boards: Tokens,
+    seed: int,
+    how: Drawing | None = None,
+    record: bool = False,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Tokens, list[Commits]]:
+    """:func:`draw` for any number of boards, a batch at a time; ``progress`` is told (boards done, boards in all)."""
+    starts = range(0, len(boards), denoiser.batch)
+
+    def part(start: int) -> tuple[Tokens, Commits | None]:
+        return draw(denoiser, boards[start : start + denoiser.batch], seed, how, first=start, record=record)
+
+    finished, commits = [boards[:0]], []
+    with ThreadPoolExecutor(max_workers=denoiser.overlap) as pool:
+        try:
+            for drawn, log in pool.map(part, starts):
+                finished.append(drawn)
+                if log is not None:
+                    commits.append(log)
+                if progress is not None:
+                    progress(sum(map(len, finished)), len(boards))
+        except BaseException:  # Ctrl-C, or the caller's progress gave up: start no further batch
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return np.concatenate(finished), commits
 
 
 def probabilities(logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:

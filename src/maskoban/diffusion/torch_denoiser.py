@@ -23,6 +23,8 @@ class TorchDenoiser:
     def __init__(self, network: Network, steps: int, batch: int = 256, compiled: bool = False) -> None:
         self.height, self.width, self.margin, self.steps = network.height, network.width, network.margin, steps
         self.network, self.batch = network, batch
+        # Two batches at once on a device: one is drawn here while the other is computed there.
+        self.overlap = 2 if next(network.parameters()).is_cuda else 1
         self.forward: Callable[..., Tensor] = network
         if compiled:
             self.forward = torch.compile(network, dynamic=False)
@@ -41,7 +43,10 @@ class TorchDenoiser:
             logits = self.forward(x, when, where)
             out[part].copy_(logits[: part.stop - start], non_blocking=True)
         if device.type == "cuda":
-            torch.cuda.synchronize()
+            # Wait for this call's work alone: another thread may have queued more behind it.
+            done = torch.cuda.Event()
+            done.record()
+            done.synchronize()
         return out.numpy()
 
     def _filled(self, array: NDArray[np.generic], value: int) -> Tensor:

@@ -1,9 +1,11 @@
-"""The fused attention kernels: one program per board and head, everything in registers.
+"""Kernels for CUDA devices, in Triton: attention over one board, and a linear layer with squared ReLU.
 
-Forward reads q, k, v once and writes the mixed values once. Backward keeps nothing from the forward pass: it
-recomputes the weights (a few thousand products) instead of reading them back, which is cheaper at this size.
-A head's vectors are held as two halves, because rotary positions turn (first, second) pairs.
-Imported only where Triton is; see ``attention.py`` for the formula and the plain version.
+Attention runs one program per board and head, everything in registers. Forward reads q, k, v once and writes
+the mixed values once. Backward keeps nothing from the forward pass: it recomputes the weights (a few thousand
+products) instead of reading them back, which is cheaper at this size. A head's vectors are held as two
+halves, because rotary positions turn (first, second) pairs.
+
+Imported only where Triton is; ``attention.py`` and ``feedforward.py`` hold the formulas and the plain versions.
 """
 
 from __future__ import annotations
@@ -43,11 +45,20 @@ def _weights(q1, q2, k1, k2, inside, scale):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _keep(seed_ptr, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _scramble(h):  # type: ignore[no-untyped-def]
+    """MurmurHash3's finaliser on uint32; ``dropout.scramble`` is the same in torch."""
+    h = (h ^ (h >> 16)) * 0x85EBCA6B
+    h = (h ^ (h >> 13)) * 0xC2B2AE35
+    return h ^ (h >> 16)
+
+
+@triton.jit
+def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
     """The dropout factor of every weight: 0, or 1 / (1 - P). A function of (seed, program, row, column)."""
     column = tl.arange(0, BLOCK)
     at = program * BLOCK * BLOCK + rows[:, None] * BLOCK + column[None, :]
-    return tl.where(tl.rand(tl.load(seed_ptr), at) >= P, 1.0 / (1.0 - P), 0.0)
+    bits = _scramble(at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32))
+    return tl.where(bits.to(tl.float32) * 2.0**-32 >= P, 1.0 / (1.0 - P), 0.0)
 
 
 @triton.jit
@@ -174,3 +185,38 @@ def backward(
     dqkv = torch.empty_like(qkv)
     _backward[(qkv.shape[0] * heads,)](grad, qkv, rotary, seed, dqkv, **_launch(qkv, heads, rotate, dropout))
     return dqkv
+
+
+@triton.autotune(
+    configs=[
+        triton.Config({"BM": 128, "BN": 256}, num_warps=8, num_stages=3),
+        triton.Config({"BM": 128, "BN": 256}, num_warps=8, num_stages=4),
+        triton.Config({"BM": 128, "BN": 128}, num_warps=4, num_stages=3),
+        triton.Config({"BM": 128, "BN": 128}, num_warps=8, num_stages=4),
+    ],
+    key=["N", "K"],
+)
+@triton.jit
+def _relu_squared(  # type: ignore[no-untyped-def]
+    x, w, y, M, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr = 64
+):
+    program = tl.program_id(0)  # neighbours share rows of x, which the cache then serves
+    rows = (program // (N // BN)).to(tl.int64) * BM + tl.arange(0, BM)
+    columns = (program % (N // BN)) * BN + tl.arange(0, BN)
+    inner = tl.arange(0, BK)
+    inside = rows[:, None] < M
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(x + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
+        b = tl.load(w + columns[None, :] * K + k + inner[:, None])
+        total = tl.dot(a, b, total)
+    total = tl.maximum(total, 0.0)
+    tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
+
+
+def relu_squared(x: Tensor, weight: Tensor) -> Tensor:
+    x = x.contiguous()
+    (n, k), m = weight.shape, x.numel() // x.shape[-1]
+    y = torch.empty((*x.shape[:-1], n), dtype=x.dtype, device=x.device)
+    _relu_squared[lambda c: (triton.cdiv(m, c["BM"]) * (n // c["BN"]),)](x, weight.contiguous(), y, m, n, k)
+    return y
