@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from collections.abc import Iterator
 from enum import StrEnum
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -224,27 +224,25 @@ def show(
     from maskoban.boards import MaskobanError, stream
     from maskoban.pictures import board_text, save_picture, solution_gif
 
-    stop = None if level is None else level + 1
-    chosen = islice(stream(file), level or 0, stop)
-    if not out and not solution:
-        report = _Report(as_json=False)
-        for index, each in enumerate(chosen, level or 0):
-            report.draw(index, each, board_text(each.tokens, report.console))
-        return
-    levels = list(chosen if out else islice(chosen, 1))
-    if not levels:
+    first = level or 0
+    chosen = islice(stream(file), first, None if level is None else first + 1)
+    head = next(chosen, None)
+    if head is None:
         raise MaskobanError(f"{file}: there is no level {level}")
     if out:
-        named = any(each.title for each in levels)
-        save_picture(
-            out, [each.tokens for each in levels], [each.title for each in levels] if named else None
-        )
+        shown = [head, *chosen]
+        titles = [each.title for each in shown]
+        save_picture(out, [each.tokens for each in shown], titles if any(titles) else None)
     if solution:
-        steps = _solution(levels[0])
+        steps = _solution(head)
         if steps is None:
-            _complain(f"level {level or 0} has no solution to show")
+            _complain(f"level {first} has no solution to show")
             raise typer.Exit(1)
-        solution_gif(levels[0], steps, solution)
+        solution_gif(head, steps, solution)
+    if not out and not solution:
+        report = _Report(as_json=False)
+        for index, each in enumerate(chain([head], chosen), first):
+            report.draw(index, each, board_text(each.tokens, report.console))
 
 
 @app.command()
@@ -283,7 +281,7 @@ def _root(
 def main() -> None:
     """Run the command line; what a user got wrong ends with one sentence and exit code 2."""
     try:
-        app()
+        app(prog_name="maskoban")
     except ValueError as error:
         from maskoban.boards.errors import MaskobanError
 

@@ -1,0 +1,336 @@
+"""The command line, run the way people run it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+from typer.testing import CliRunner
+
+from maskoban.boards import Level, read, write
+from maskoban.cli import CHUNK, app
+from maskoban.solving import solves
+
+EASY = Level.parse("######\n#@$ .#\n######")
+WALLED = Level.parse("#######\n#@$#. #\n#######")
+HOPELESS = Level.parse("######\n#$ @.#\n######")
+NO_PLAYER = Level.parse("######\n# $ .#\n######")
+TWO_WALLS = Level.parse("########\n#@$##. #\n########")
+
+
+def maskoban(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
+    """Run a real command, as a shell would."""
+    command = [sys.executable, "-m", "maskoban", *map(str, arguments)]
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+
+
+def rows(output: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in output.splitlines()]
+
+
+def run_json(*arguments: object) -> tuple[int, list[dict[str, Any]]]:
+    """Run a command in this process, for speed, and parse its lines."""
+    result = CliRunner().invoke(app, [*map(str, arguments), "--json"], catch_exceptions=False)
+    return result.exit_code, rows(result.stdout)
+
+
+@pytest.fixture
+def collection(tmp_path: Path) -> Path:
+    path = tmp_path / "levels.sok"
+    titled = Level(EASY.tokens, title="Two steps")
+    write(path, [titled, WALLED, HOPELESS, NO_PLAYER])
+    return path
+
+
+@pytest.fixture
+def easy(tmp_path: Path) -> Path:
+    path = tmp_path / "easy.xsb"
+    write(path, [EASY])
+    return path
+
+
+# --- solve
+
+
+def test_solve_prints_a_line_and_the_solution(easy: Path) -> None:
+    done = maskoban("solve", easy)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "    0  solved      pushes 2  moves 2\n       RR\n"
+
+
+def test_solve_reads_standard_input() -> None:
+    done = maskoban("solve", "-", "--json", stdin=str(EASY))
+    assert done.returncode == 0
+    assert rows(done.stdout)[0]["solution"] == "RR"
+
+
+def test_solve_json_has_the_promised_keys(collection: Path) -> None:
+    code, (solved, unsolvable, _, malformed) = run_json("solve", collection)
+    assert code == 1
+    keys = ["index", "title", "verdict", "reason", "pushes", "moves", "solution", "expanded", "seconds"]
+    assert list(solved) == list(unsolvable) == list(malformed) == keys
+    assert (solved["index"], solved["title"], solved["verdict"]) == (0, "Two steps", "solved")
+    assert (solved["pushes"], solved["moves"], solved["solution"]) == (2, 2, "RR")
+    assert (unsolvable["index"], unsolvable["verdict"]) == (1, "unsolvable")
+    assert unsolvable["pushes"] is unsolvable["moves"] is unsolvable["solution"] is None
+    assert (malformed["verdict"], malformed["reason"]) == ("malformed", "no player")
+
+
+def test_solve_sums_up_on_the_error_stream(collection: Path) -> None:
+    done = maskoban("solve", collection)
+    assert done.returncode == 1
+    assert done.stderr == "4 levels: 2 unsolvable, 1 solved, 1 malformed\n"
+
+
+@pytest.mark.parametrize("mode", ["any", "pushes", "effort"])
+def test_solve_modes(mode: str, easy: Path) -> None:
+    code, (row,) = run_json("solve", easy, "--mode", mode)
+    assert code == 0
+    assert solves(EASY, row["solution"])
+    assert row["pushes"] == 2
+
+
+def test_effort_tells_the_states(easy: Path) -> None:
+    assert "pushes 2  moves 2  expanded 2" in maskoban("solve", easy, "--mode", "effort").stdout
+
+
+def test_a_limit_makes_a_verdict_unknown(easy: Path) -> None:
+    code, (row,) = run_json("solve", easy, "--mode", "effort", "--states", 1)
+    assert (code, row["verdict"], row["reason"]) == (1, "unknown", "state limit of 1 reached")
+
+
+def test_a_collection_longer_than_a_chunk_keeps_its_numbering(tmp_path: Path) -> None:
+    write(tmp_path / "many.xsb", [EASY, WALLED] * (CHUNK // 2 + 1))
+    _, found = run_json("solve", tmp_path / "many.xsb")
+    assert [row["index"] for row in found] == list(range(CHUNK + 2))
+    assert [row["verdict"] for row in found] == ["solved", "unsolvable"] * (CHUNK // 2 + 1)
+
+
+# --- repair
+
+
+def test_repair_names_the_wall(collection: Path) -> None:
+    code, found = run_json("repair", collection)
+    assert code == 1
+    assert [row["verdict"] for row in found] == ["solvable", "repaired", "unrepaired", "malformed"]
+    assert list(found[0]) == ["index", "title", "verdict", "reason", "walls"]
+    assert [row["walls"] for row in found] == [[], [[[1, 3]]], [], []]
+
+
+def test_repair_tries_pairs_when_asked(tmp_path: Path) -> None:
+    write(tmp_path / "two.xsb", [TWO_WALLS])
+    assert run_json("repair", tmp_path / "two.xsb")[0] == 1
+    code, (row,) = run_json("repair", tmp_path / "two.xsb", "--walls", 2)
+    assert (code, row["walls"]) == (0, [[[1, 3], [1, 4]]])
+
+
+def test_repair_finds_all_cures(tmp_path: Path) -> None:
+    write(tmp_path / "all.xsb", [Level.parse("#######\n#@$#. #\n#  #  #\n#     #\n#######")])
+    _, (first,) = run_json("repair", tmp_path / "all.xsb")
+    _, (all_of_them,) = run_json("repair", tmp_path / "all.xsb", "--all")
+    assert len(first["walls"]) == 1
+    assert first["walls"][0] in all_of_them["walls"]
+
+
+def test_repaired_levels_are_saved_and_can_be_solved(collection: Path, tmp_path: Path) -> None:
+    done = maskoban("repair", collection, "--out", tmp_path / "mended.sok")
+    assert "repaired    without (1, 3)" in done.stdout
+    mended = read(tmp_path / "mended.sok")
+    assert [str(level) for level in mended] == [str(EASY), "#######\n#@$ . #\n#######"]
+    assert mended[0].title == "Two steps"
+    assert run_json("solve", tmp_path / "mended.sok")[0] == 0
+
+
+def test_nothing_repaired_saves_nothing(tmp_path: Path) -> None:
+    write(tmp_path / "hopeless.xsb", [HOPELESS])
+    done = maskoban("repair", tmp_path / "hopeless.xsb", "--out", tmp_path / "mended.sok")
+    assert done.returncode == 1
+    assert not (tmp_path / "mended.sok").exists()
+
+
+# --- rate
+
+
+def test_rate_says_a_word_and_its_reasons(easy: Path) -> None:
+    code, (row,) = run_json("rate", easy)
+    assert code == 0
+    expected = {"verdict": "solved", "reason": "", "effort": 2, "pushes": 2, "moves": 2}
+    expected |= {"box_changes": 1, "box_lines": 1, "word": "easy"}
+    assert row == {"index": 0, "title": "", **expected}
+    assert "easy    effort 2  pushes 2  moves 2  box changes 1  box lines 1" in maskoban("rate", easy).stdout
+
+
+def test_rate_of_what_has_no_solution_is_null(collection: Path) -> None:
+    code, found = run_json("rate", collection)
+    assert code == 1
+    assert found[2]["effort"] is found[2]["word"] is found[2]["box_lines"] is None
+
+
+# --- show
+
+
+def test_show_into_a_pipe_is_plain_text_that_can_be_read_again(collection: Path) -> None:
+    shown = maskoban("show", collection)
+    assert shown.returncode == 0
+    assert shown.stdout.startswith("; Two steps\n######\n#@$ .#\n######\n\n; 1\n")
+    assert len(rows(maskoban("solve", "-", "--json", stdin=shown.stdout).stdout)) == 4
+
+
+def test_show_saves_one_level_or_a_sheet(collection: Path, tmp_path: Path) -> None:
+    assert maskoban("show", collection, "--level", 1, "--out", tmp_path / "one.png").returncode == 0
+    assert maskoban("show", collection, "--out", tmp_path / "all.svg").returncode == 0
+    with Image.open(tmp_path / "one.png") as one:
+        assert one.size == (7 * 32, 3 * 32)
+    drawn = (tmp_path / "all.svg").read_text()
+    assert "Two steps" in drawn
+    assert drawn.count("<use ") == 2 * 21 + 3 * 18 - 21
+
+
+def test_show_animates_a_solution(easy: Path, tmp_path: Path) -> None:
+    assert maskoban("show", easy, "--solution", tmp_path / "solved.gif").returncode == 0
+    with Image.open(tmp_path / "solved.gif") as gif:
+        assert gif.n_frames == 3
+
+
+def test_show_prefers_the_solution_in_the_file_if_it_works(tmp_path: Path) -> None:
+    roomy = Level.parse("######\n#@$ .#\n#    #\n######")
+    write(tmp_path / "own.sok", [Level(roomy.tokens, solutions=("RRR", "duRR"))])
+    assert maskoban("show", tmp_path / "own.sok", "--solution", tmp_path / "own.gif").returncode == 0
+    with Image.open(tmp_path / "own.gif") as gif:
+        assert gif.n_frames == 5
+
+
+def test_show_says_when_there_is_no_solution(collection: Path, tmp_path: Path) -> None:
+    done = maskoban("show", collection, "--level", 2, "--solution", tmp_path / "none.gif")
+    assert (done.returncode, done.stderr) == (1, "maskoban: level 2 has no solution to show\n")
+    assert not (tmp_path / "none.gif").exists()
+
+
+# --- convert
+
+
+def test_convert_follows_the_ending_or_the_format_asked_for(collection: Path, tmp_path: Path) -> None:
+    for name in ("a.slc", "a.npz", "a.xsb"):
+        assert maskoban("convert", collection, tmp_path / name).returncode == 0
+        assert [level.shape for level in read(tmp_path / name)] == [(3, 6), (3, 7), (3, 6), (3, 6)]
+    piped = maskoban("convert", "-", "-", "--to", "sok", stdin=collection.read_text())
+    assert piped.returncode == 0
+    assert "Two steps" in piped.stdout
+
+
+# --- what goes wrong
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["solve", "nowhere.sok"], "maskoban: nowhere.sok: no such file or folder\n"),
+        (["show", "easy.xsb", "--level", "7"], "maskoban: easy.xsb: there is no level 7\n"),
+        (
+            ["show", "easy.xsb", "--level", "7", "--out", "a.png"],
+            "maskoban: easy.xsb: there is no level 7\n",
+        ),
+        (
+            ["show", "easy.xsb", "--out", "a.bmp"],
+            "maskoban: a.bmp: which kind of picture? expected a name that ends with .png or .svg\n",
+        ),
+        (
+            ["convert", "easy.xsb", "a.b"],
+            "maskoban: a.b: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz\n",
+        ),
+        (
+            ["convert", "easy.xsb", "a.sok", "--to", "pdf"],
+            "maskoban: no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz\n",
+        ),
+    ],
+)
+def test_bad_input_is_one_sentence_and_code_2(
+    arguments: list[str], sentence: str, easy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(easy.parent)
+    before = sorted(easy.parent.iterdir())
+    done = maskoban(*arguments)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", sentence)
+    assert sorted(easy.parent.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["solve"], "Missing argument"),
+        (["solve", "a.xsb", "--mode", "best"], "Invalid value for '--mode'"),
+        (["repair", "a.xsb", "--walls", "3"], "Invalid value for '--walls'"),
+        (["rate", "a.xsb", "--threads", "0"], "Invalid value for '--threads'"),
+        (["slove", "a.xsb"], "No such command"),
+    ],
+)
+def test_bad_usage_is_explained_with_code_2(arguments: list[str], hint: str) -> None:
+    done = maskoban(*arguments)
+    assert done.returncode == 2
+    assert hint in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_a_reader_that_leaves_early_is_no_error_to_talk_about(tmp_path: Path) -> None:
+    write(tmp_path / "many.xsb", [EASY] * 4000)
+    for command in ("solve", "show"):
+        running = subprocess.Popen(
+            [sys.executable, "-m", "maskoban", command, tmp_path / "many.xsb"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        assert running.stdout is not None
+        assert running.stderr is not None
+        running.stdout.readline()
+        running.stdout.close()
+        assert running.stderr.read() == b""
+        assert running.wait(30) == 1
+        running.stderr.close()
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are sent in the POSIX way")
+def test_ctrl_c_ends_with_130_and_keeps_what_was_found(tmp_path: Path) -> None:
+    levels = tmp_path / "levels.xsb"
+    # A board far too large to exhaust, after a whole chunk of easy ones.
+    endless = "\n".join(["#" * 40, *["#" + " $ ." * 9 + "  #"] * 8, "#@" + " " * 37 + "#", "#" * 40])
+    levels.write_text("\n\n".join([str(EASY)] * CHUNK + [endless]))
+    running = subprocess.Popen(
+        [sys.executable, "-m", "maskoban", "solve", "--json", "--mode", "effort", levels],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert running.stdout is not None
+    assert running.stderr is not None
+    first = running.stdout.readline()
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    assert len(rows(first + running.stdout.read())) == CHUNK
+    assert running.stderr.read() == ""
+    assert running.wait(30) == 130
+    running.stdout.close()
+    running.stderr.close()
+
+
+# --- help
+
+
+def test_version() -> None:
+    done = maskoban("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("maskoban ")
+
+
+@pytest.mark.parametrize("command", ["solve", "repair", "rate", "show", "convert"])
+def test_every_command_has_help_with_examples(command: str) -> None:
+    result = CliRunner().invoke(app, [command, "--help"])
+    assert result.exit_code == 0
+    assert f"maskoban {command} " in result.stdout.split("Examples:")[1]
