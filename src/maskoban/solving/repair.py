@@ -150,7 +150,9 @@ def _cures(boards: Tokens, broken: list[int], size: int, every: bool, solve: Sol
 
 
 def _conclude(cures: list[tuple[Cell, ...]], undecided: list[str]) -> Repair:
-    reason = f"{len(undecided)} removals undecided: {undecided[0]}" if undecided else ""
+    reason = ""
+    if undecided:
+        reason = f"{len(undecided)} removal{'s' * (len(undecided) > 1)} undecided: {undecided[0]}"
     if cures:
         return Repair("repaired", reason, tuple(cures))
     return Repair("unknown" if undecided else "unrepaired", reason)
