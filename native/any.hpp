@@ -28,7 +28,7 @@ void search_any(const Board<N>& board, Memory& memory, Budget& budget, Outcome& 
     if (guide.settled(memory, budget, outcome)) return;
     States<State> states(memory);
     Buckets<State> open(states, memory);
-    const auto first = states.add({board.start, guide.reach(board.start, board.player), NONE, NONE, 0, 0, 0});
+    const auto first = states.add({board.start, board.start_reach(), NONE, NONE, 0, 0, 0});
     if (first.index == NONE) return budget.out_of_memory(outcome);
     open.push(first.index, 0);
     outcome.setup += since(start);
@@ -40,7 +40,7 @@ void search_any(const Board<N>& board, Memory& memory, Budget& budget, Outcome& 
         const State state = states[index];
         const auto depth = static_cast<std::uint16_t>(std::min(state.depth + 1, 0xFFFF));
         const auto visit = [&](int box, Direction d, const Bits<N>& boxes, int bound) {
-            const auto found = states.add({boxes, guide.reach(boxes, box), index, NONE, static_cast<std::uint16_t>(box),
+            const auto found = states.add({boxes, board.reach_after(state.reach, boxes, box, box + board.step[d]), index, NONE, static_cast<std::uint16_t>(box),
                                            static_cast<std::uint16_t>(d), depth});
             if (found.index == NONE) return budget.out_of_memory(outcome), false;
             if (!found.fresh) return true;

@@ -29,6 +29,7 @@ struct Bits {
         return all != 0;
     }
     bool none() const { return !any(); }
+    bool within(const Bits& b) const { return (*this - b).none(); }
     int count() const {
         int n = 0;
         for (int i = 0; i < N; ++i) n += std::popcount(w[i]);

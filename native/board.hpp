@@ -13,6 +13,22 @@ enum Direction { UP, DOWN, LEFT, RIGHT };
 inline constexpr Direction DIRECTIONS[4] = {UP, DOWN, LEFT, RIGHT};
 inline constexpr Direction opposite(Direction d) { return static_cast<Direction>(d ^ 1); }
 
+// For the eight neighbours of a cell, clockwise from the one above: do those beside the cell (even places) lie in
+// more than one run around it?
+inline constexpr auto CUTS = [] {
+    std::array<bool, 256> cuts{};
+    for (int ring = 0; ring < 256; ++ring) {
+        int runs = 0;
+        for (int place = 0; place < 8; place += 2) {
+            const auto has = [&](int p) { return ring >> ((p + 8) % 8) & 1; };
+            // Counts every run at its last cell that lies beside.
+            if (has(place) && !(has(place + 1) && has(place + 2))) ++runs;
+        }
+        cuts[ring] = runs > 1;
+    }
+    return cuts;
+}();
+
 template <int N>
 struct Board {
     int height = 0, width = 0;
@@ -35,35 +51,64 @@ struct Board {
         }
     }
 
-    // What the player can walk to from the seed cells over free cells. Seeds must be free.
-    Bits<N> flood(Bits<N> seeds, const Bits<N>& free) const {
+    // What the player can walk to over free cells, when everything in `seen` is reached already and only the cells
+    // of `edge`, a part of it, may have neighbours that are not.
+    Bits<N> flood(Bits<N> seen, const Bits<N>& edge, const Bits<N>& free) const {
         if constexpr (N <= 4) {
             const Bits<N> to_left = free & not_right, to_right = free & not_left;
             for (;;) {
-                Bits<N> grown = seeds | (seeds.lowered(1) & to_left) | (seeds.raised(1) & to_right) |
-                                ((seeds.lowered(width) | seeds.raised(width)) & free);
-                if (grown == seeds) return seeds;
-                seeds = grown;
+                const Bits<N> grown = seen | (seen.lowered(1) & to_left) | (seen.raised(1) & to_right) |
+                                      ((seen.lowered(width) | seen.raised(width)) & free);
+                if (grown == seen) return seen;
+                seen = grown;
             }
         } else {
             // On big boards walking a list of cells beats shifting dozens of words for every step.
             std::uint16_t todo[N * 64];
             int tail = 0;
-            each(seeds, [&](int c) { todo[tail++] = static_cast<std::uint16_t>(c); });
+            each(edge, [&](int c) { todo[tail++] = static_cast<std::uint16_t>(c); });
             for (int head = 0; head < tail; ++head) {
-                const int c = todo[head], column = c % width;
+                const int c = todo[head];
                 const auto visit = [&](bool inside, int next) {
-                    if (!inside || !free.has(next) || seeds.has(next)) return;
-                    seeds.set(next);
+                    if (!inside || !free.has(next) || seen.has(next)) return;
+                    seen.set(next);
                     todo[tail++] = static_cast<std::uint16_t>(next);
                 };
                 visit(c >= width, c - width);
                 visit(c + width < N * 64, c + width);
-                visit(column > 0, c - 1);
-                visit(column < width - 1, c + 1);
+                visit(not_left.has(c), c - 1);
+                visit(not_right.has(c), c + 1);
             }
-            return seeds;
+            return seen;
         }
+    }
+    Bits<N> flood(const Bits<N>& seeds, const Bits<N>& free) const { return flood(seeds, seeds, free); }
+
+    Bits<N> start_reach() const { return flood(Bits<N>::cell(player), floor - start); }
+
+    // What the player can reach after pushing a box from `box` to `to`, knowing what it could reach before. Mostly
+    // that is the same region with one cell more and one less, and no flood is needed.
+    Bits<N> reach_after(Bits<N> reach, const Bits<N>& boxes_after, int box, int to) const {
+        const Bits<N> free = floor - boxes_after, here = Bits<N>::cell(box);
+        reach |= here;
+        if (may_cut(reach, to)) return flood(here, free);
+        reach.clear(to);
+        if ((around(here) & free).within(reach)) return reach;
+        return flood(reach, here, free);
+    }
+
+    Bits<N> around(const Bits<N>& set) const {
+        return moved(set, UP) | moved(set, DOWN) | moved(set, LEFT) | moved(set, RIGHT);
+    }
+
+    // Whether taking the cell out of a connected region could fall it apart, judged by its eight neighbours.
+    bool may_cut(const Bits<N>& region, int c) const {
+        const bool up = c >= width, down = c + width < N * 64, left = not_left.has(c), right = not_right.has(c);
+        const auto bit = [&](bool inside, int next, int place) { return inside && region.has(next) ? 1 << place : 0; };
+        const int ring = bit(up, c - width, 0) | bit(up && right, c - width + 1, 1) | bit(right, c + 1, 2) |
+                         bit(down && right, c + width + 1, 3) | bit(down, c + width, 4) |
+                         bit(down && left, c + width - 1, 5) | bit(left, c - 1, 6) | bit(up && left, c - width - 1, 7);
+        return CUTS[ring];
     }
 
     // The boxes that can be pushed in direction d without landing on a wall, a box or a dead cell.

@@ -31,8 +31,7 @@ void search_effort(const Board<N>& board, Memory& memory, Budget& budget, Outcom
     }
 
     States<State> states(memory);
-    const auto reach = board.flood(Bits<N>::cell(board.player), board.floor - board.start);
-    const auto first = states.add({board.start, static_cast<std::uint16_t>(reach.lowest()), 0, 0, States<State>::NONE});
+    const auto first = states.add({board.start, static_cast<std::uint16_t>(board.start_reach().lowest()), 0, 0, States<State>::NONE});
     if (first.index == States<State>::NONE) return budget.out_of_memory(outcome);
 
     // The states themselves, in order of discovery, are the queue.
@@ -51,7 +50,7 @@ void search_effort(const Board<N>& board, Memory& memory, Budget& budget, Outcom
                     State next{state.boxes, 0, static_cast<std::uint16_t>(box), static_cast<std::uint16_t>(d), front};
                     next.boxes.clear(box);
                     next.boxes.set(box + board.step[d]);
-                    const Bits<N> after = board.flood(Bits<N>::cell(box), board.floor - next.boxes);
+                    const Bits<N> after = board.reach_after(reach, next.boxes, box, box + board.step[d]);
                     next.player = static_cast<std::uint16_t>(after.lowest());
                     const auto found = states.add(next);
                     if (found.index == States<State>::NONE) return budget.out_of_memory(outcome);

@@ -41,10 +41,6 @@ public:
     // The bound of the position last expanded, or of the start.
     int bound() { return matching_.bound(); }
 
-    Bits<N> reach(const Bits<N>& boxes, int player) const {
-        return board_.flood(Bits<N>::cell(player), board_.floor - boxes);
-    }
-
     // Calls visit(box, direction, boxes after, bound after) for every push worth trying until it returns false.
     template <class Visit>
     bool expand(const Bits<N>& boxes, const Bits<N>& reach, Visit visit) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -30,11 +29,9 @@ public:
     // `count` empty slots (a power of two); null when the limit forbids it.
     std::uint64_t* slots(std::size_t count) {
         if (count > allocated_) {
-            const std::size_t more = count * sizeof(std::uint64_t);
-            used_ -= allocated_ * sizeof(std::uint64_t);
-            slots_.reset();
-            allocated_ = 0;
+            const std::size_t more = (count - allocated_) * sizeof(std::uint64_t);
             if (!fits(more)) return nullptr;
+            slots_.reset();  // the old ones go first: every state can be put back from the blocks
             slots_.reset(new std::uint64_t[count]());
             used_ += more;
             allocated_ = count;
@@ -98,7 +95,11 @@ public:
         if (slots_ == nullptr) return {NONE, false};
         const std::uint32_t seen = find(node, hash, slot);
         if (seen != NONE) return {seen, false};
-        if (size_ * std::size_t{2} > mask_ && !(grow() && (find(node, hash, slot), true))) return {NONE, false};
+        if (size_ * std::size_t{2} > mask_) {
+            if (grow()) find(node, hash, slot);
+            // Where the table may not grow it may still fill up some more.
+            else if (size_ > mask_ - mask_ / 8) return {NONE, false};
+        }
         if (size_ / PER_BLOCK == blocks_.size()) {
             std::byte* block = memory_.block(blocks_.size());
             if (block == nullptr || size_ >= NONE - 1) return {NONE, false};
@@ -110,9 +111,7 @@ public:
     }
 
 private:
-    // A power of two, so that finding a state's place is a shift and a mask.
-    static constexpr std::uint32_t PER_BLOCK =
-        static_cast<std::uint32_t>(std::bit_floor(Memory::BLOCK / sizeof(Node)));
+    static constexpr auto PER_BLOCK = static_cast<std::uint32_t>(Memory::BLOCK / sizeof(Node));
 
     // Slot: 16 bits of hash, 16 bits of generation, 32 bits of state number.
     std::uint64_t stamp(std::uint64_t hash) const {
@@ -135,9 +134,10 @@ private:
     }
 
     bool grow() {
-        const std::size_t count = (mask_ + 1) * 4;
-        slots_ = memory_.slots(count);
-        if (slots_ == nullptr) return false;
+        const std::size_t count = (mask_ + 1) * (mask_ < 1 << 20 ? 4 : 2);
+        std::uint64_t* more = memory_.slots(count);
+        if (more == nullptr) return false;
+        slots_ = more;
         mask_ = count - 1;
         for (std::uint32_t i = 0; i < size_; ++i) {
             const std::uint64_t hash = (*this)[i].hash();

@@ -44,7 +44,7 @@ public:
     bool spent(Outcome& outcome) {
         if (limits_.states >= 0 && outcome.expanded >= limits_.states)
             return stop(outcome, "state limit of " + std::to_string(limits_.states) + " reached");
-        if ((++asked_ & 1023) == 0) {
+        if ((++asked_ & 15) == 0) {
             poll_(poll_on_);
             if (limits_.seconds >= 0 && since(start_) >= limits_.seconds) {
                 char text[64];

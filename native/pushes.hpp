@@ -31,7 +31,7 @@ void search_pushes(const Board<N>& board, Memory& memory, Budget& budget, Outcom
         States<State> states(memory);
         Buckets<State> open(states, memory);
         const auto first =
-            states.add({board.start, guide.reach(board.start, board.player), NONE, NONE, NONE, 0, 0, 0, false});
+            states.add({board.start, board.start_reach(), NONE, NONE, NONE, 0, 0, 0, false});
         if (first.index == NONE || !open.push(first.index, guide.bound())) return budget.out_of_memory(outcome);
         outcome.setup += since(start);
 
@@ -49,7 +49,7 @@ void search_pushes(const Board<N>& board, Memory& memory, Budget& budget, Outcom
             ++outcome.expanded;
             const std::uint32_t depth = state.depth + 1;
             const auto visit = [&](int box, Direction d, const Bits<N>& boxes, int bound) {
-                const State next{boxes, guide.reach(boxes, box), index, NONE, NONE, depth,
+                const State next{boxes, board.reach_after(state.reach, boxes, box, box + board.step[d]), index, NONE, NONE, depth,
                                  static_cast<std::uint16_t>(box), static_cast<std::uint16_t>(d), false};
                 const auto found = states.add(next);
                 if (found.index == NONE) return budget.out_of_memory(outcome), false;
