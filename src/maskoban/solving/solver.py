@@ -126,7 +126,7 @@ def solve_many(
     limits: Limits | None = None,
     solutions: bool = True,
 ) -> Results:
-    """Solve an ``(n, h, w)`` array, or a sequence of boards of any sizes, on all cores or ``threads`` of them.
+    """Solve an ``(n, h, w)`` array, or a sequence of boards of any sizes, on all cores or on ``threads``.
 
     ``progress`` shows a bar; Ctrl-C stops the whole batch; ``solutions=False`` saves building the texts.
 
