@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maskoban.boards import Level, MaskobanError, read, write
-    from maskoban.solving import Limits, rate, repair, solve, solve_many
+    from maskoban.solving import Limits, rate, solve, solve_many
+    from maskoban.solving.repair import repair
 
     __version__: str
 

@@ -3,10 +3,14 @@
 Heavy modules are imported inside the commands, so that ``--help`` answers at once. Results go to standard
 output, everything else to standard error. Exit codes: 0 fine, 1 something asked for was not found (a level
 without solution, a board that could not be repaired), 2 bad input, 130 interrupted.
+
+A new capability is one more command in the first part, in the order in which a board travels; what several
+commands share stands in the second.
 """
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import sys
@@ -280,6 +284,9 @@ def _root(
 
 def main() -> None:
     """Run the command line; what a user got wrong ends with one sentence and exit code 2."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A title that the terminal's encoding lacks is no reason to stop.
+        sys.stdout.reconfigure(errors="replace")
     try:
         app(prog_name="maskoban")
     except ValueError as error:

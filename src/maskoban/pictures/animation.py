@@ -85,6 +85,8 @@ def _draw_progress(picture: Image.Image, share: float, cell: int) -> None:
 
 
 def _save(frames: Iterable[Image.Image], milliseconds: list[int], path: str | Path) -> None:
+    if Path(path).suffix.lower() != ".gif":
+        raise MaskobanError(f"{path}: which kind of animation? expected a name that ends with .gif")
     reduced = map(in_shared_colours, frames)
     with whole_file(path) as file:
         next(reduced).save(
