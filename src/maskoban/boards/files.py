@@ -7,6 +7,7 @@ import io
 import itertools
 import os
 import re
+import secrets
 import shutil
 import sys
 import tempfile
@@ -224,7 +225,7 @@ def _beside(name: str) -> Iterator[BinaryIO]:
             yield out
         return
     folder, base = os.path.split(target)
-    part = os.path.join(folder, f".{base}.{os.getpid()}.part")
+    part = os.path.join(folder, f".{base}.{secrets.token_hex(4)}.part")
     try:
         with _said(name, "written"), open(part, "xb") as out:
             yield out

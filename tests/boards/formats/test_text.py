@@ -40,6 +40,18 @@ def test_titles_behind_a_semicolon_below_the_board():
     assert titles(f"{ROOM}\n; first\n\n{HALL}\n; second\n") == ["first", "second"]
 
 
+def test_a_preamble_behind_semicolons_is_no_title():
+    first, second = read(f";Copyright: me\n;Free to play.\n;\n;M001.XSB\n{ROOM}\n\n\n;M002.XSB\n{HALL}")
+    assert (first.title, second.title) == ("M001.XSB", "M002.XSB")
+    assert first.comment == "Copyright: me\nFree to play."
+
+
+def test_a_block_right_above_begins_with_the_title():
+    first, second = read(f"{ROOM}\n\nThe hall\nAuthor: Ann\nlonger than the room\n{HALL}")
+    assert first.comment == ""
+    assert (second.title, second.author, second.comment) == ("The hall", "Ann", "longer than the room")
+
+
 def test_a_collection_of_the_sok_kind():
     text = f"""
 :::::::::::::::::::::::::::

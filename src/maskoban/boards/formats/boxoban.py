@@ -36,7 +36,8 @@ def write_boxoban(out: BinaryIO, levels: Iterable[Level]) -> None:
 def boards_of_text(data: bytes) -> Tokens | None:
     """The boards ``(n, h, w)`` of a text file as regular as Boxoban's, or None if it is not.
 
-    Regular: lines behind ``;``, blank lines, and boards of one size in plain tiles, nothing else.
+    Regular: lines behind ``;``, blank lines, and boards of one size in plain tiles, nothing else. What
+    stands behind ``;`` is not looked at.
 
     >>> boards_of_text(b"; 0\\n###\\n#@#\\n\\n; 1\\n#.#\\n#@#\\n\\n").shape
     (2, 2, 3)
@@ -44,6 +45,8 @@ def boards_of_text(data: bytes) -> Tokens | None:
     True
     """
     letters = np.frombuffer(data.replace(b"\r\n", b"\n").removeprefix(b"\xef\xbb\xbf") + b"\n\n", np.uint8)
+    if ((letters < ord(" ")) & (letters != ord("\n"))).any():
+        return None
     ends = np.flatnonzero(letters == ord("\n"))
     starts = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - starts

@@ -37,7 +37,8 @@ class Note(NamedTuple):
 
     @property
     def blank(self) -> bool:
-        return not self.text.strip() and self.kind == "plain"
+        """Whether it separates: an empty line, behind ``;`` too."""
+        return not self.text.strip() and self.kind != "comment"
 
 
 def is_row(line: str) -> bool:
@@ -86,8 +87,8 @@ def pieces(source: BinaryIO, path: str) -> Iterator[Board | Note]:
     section: tuple[int, str] | None = None  # line and kind of the Comment: that is open
     for number, line in numbered_lines(source, path):
         text, kind = _without_semicolon(line)
-        if section and section[1] == ";" != kind:
-            section = None
+        if section and section[1] == ";" and kind == "plain":
+            section = None  # a comment behind ";" ends with the last ";"
         if section:
             if is_comment_end(text if section[1] == ";" else line):
                 section = None

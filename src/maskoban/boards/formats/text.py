@@ -42,6 +42,8 @@ def read_text(source: BinaryIO, path: str) -> Iterator[Level]:
     letters = 0
     for piece in pieces(source, path):
         if isinstance(piece, Note):
+            if piece.blank and gap and gap[-1].blank:
+                continue
             gap.append(piece)
             letters += len(piece.text)
             if len(gap) > MAX_NOTE_LINES or letters > MAX_NOTE_LETTERS:
@@ -81,7 +83,7 @@ def _shared_out(gap: list[Note]) -> tuple[list[Note], list[Note]]:
         start -= 1
     block = gap[start:end]
     right_above = end == len(gap)
-    title = len(block) == 1 and not (start == 0 and block[0].touches) and block[0].kind != "comment"
+    title = len(block) == 1 and not block[0].touches and block[0].kind != "comment"
     if block and (right_above or (title and not is_key(block[0].text))):
         return gap[:start], block
     return gap, []
