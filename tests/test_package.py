@@ -17,7 +17,7 @@ SOURCE = Path(maskoban.__file__).parent
 # A board travels one way, and the folders are the stations on that way: each knows only those before it.
 STATIONS = ["_core", "boards", "solving", "pictures", "diffusion", "training", "evaluation", "cli"]
 
-# Shown as text, never imported.
+# The package itself, which hands out names of all stations.
 OUTSIDE = {"__init__", "__main__"}
 
 

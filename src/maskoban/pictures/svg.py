@@ -104,7 +104,8 @@ def _board(tokens: Tokens, marks: Sequence[Mark]) -> str:
 def _mark(mark: Mark) -> str:
     drawn = shapes.svg(mark.shapes())
     if mark.text:
-        size = Mark.TEXT_SIZE
-        place = f'x="0.5" y="{Mark.TEXT_MIDDLE + 0.35 * size:g}" font-size="{size}"'
+        # Browsers round letters smaller than a unit, so the text gets units of its own, a hundred a cell.
+        size, middle = 100 * Mark.TEXT_SIZE, 100 * Mark.TEXT_MIDDLE
+        place = f'x="50" y="{middle + 0.35 * size:g}" font-size="{size:g}" transform="scale(0.01)"'
         drawn += f'<text {place} {_FONT} fill="{palette.MARK_TEXT}">{escape(mark.text)}</text>'
     return f'<g transform="translate({mark.column} {mark.row})">{drawn}</g>'
