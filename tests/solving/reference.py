@@ -28,42 +28,36 @@ class Answer(NamedTuple):
 
 class Board(NamedTuple):
     free: frozenset[Cell]  # every cell that is no wall; beyond the grid there is none
-    player: Cell
+    players: frozenset[Cell]
     boxes: frozenset[Cell]
     goals: frozenset[Cell]
-
-
-def where(tokens: np.ndarray, symbols: str) -> list[Cell]:
-    numbers = ["# @$.*+?".index(symbol) for symbol in symbols]
-    return [
-        (row, column)
-        for row, line in enumerate(tokens.tolist())
-        for column, t in enumerate(line)
-        if t in numbers
-    ]
-
-
-def trouble(tokens: np.ndarray) -> str:
-    """Why the board is malformed, or nothing."""
-    masked, players = where(tokens, "?"), where(tokens, "@+")
-    boxes, goals = where(tokens, "$*"), where(tokens, ".*+")
-    if masked:
-        return "masked cells left"
-    if not players:
-        return "no player"
-    if len(players) > 1:
-        return f"{len(players)} players"
-    if not boxes:
-        return "no boxes"
-    if len(boxes) != len(goals):
-        return f"{len(boxes)} box{'es' * (len(boxes) > 1)} but {len(goals)} goal{'s' * (len(goals) != 1)}"
-    return ""
+    masked: frozenset[Cell]
 
 
 def read(tokens: np.ndarray) -> Board:
-    (player,) = where(tokens, "@+")
-    free = frozenset(where(tokens, " @$.*+"))
-    return Board(free, player, frozenset(where(tokens, "$*")), frozenset(where(tokens, ".*+")))
+    at: dict[str, set[Cell]] = {symbol: set() for symbol in "# @$.*+?"}
+    for row, line in enumerate(tokens.tolist()):
+        for column, token in enumerate(line):
+            at["# @$.*+?"[token]].add((row, column))
+    free = at[" "].union(*(at[symbol] for symbol in "@$.*+"))
+    boxes, goals = at["$"] | at["*"], at["."] | at["*"] | at["+"]
+    return Board(*map(frozenset, (free, at["@"] | at["+"], boxes, goals, at["?"])))
+
+
+def trouble(board: Board) -> str:
+    """Why the board is malformed, or nothing."""
+    players, boxes, goals = len(board.players), len(board.boxes), len(board.goals)
+    if board.masked:
+        return "masked cells left"
+    if players == 0:
+        return "no player"
+    if players > 1:
+        return f"{players} players"
+    if boxes == 0:
+        return "no boxes"
+    if boxes != goals:
+        return f"{boxes} box{'es' * (boxes > 1)} but {goals} goal{'s' * (goals != 1)}"
+    return ""
 
 
 def step(cell: Cell, direction: Cell) -> Cell:
@@ -104,16 +98,15 @@ def region(board: Board, boxes: frozenset[Cell], player: Cell) -> frozenset[Cell
 
 def judge(tokens: np.ndarray) -> Answer:
     """Verdict, effort and fewest pushes by a plain breadth-first search over pushes."""
-    reason = trouble(tokens)
-    if reason:
-        return Answer("malformed", reason)
     board = read(tokens)
+    if trouble(board):
+        return Answer("malformed", trouble(board))
     if board.boxes == board.goals:
         return Answer("solved", expanded=0, pushes=0)
     live = alive(board)
     if not board.boxes <= live:
         return Answer("unsolvable", expanded=0)
-    start = board.boxes, region(board, board.boxes, board.player)
+    start = board.boxes, region(board, board.boxes, *board.players)
     pushes = {start: 0}
     queue = deque([start])
     expanded = 0
@@ -137,7 +130,8 @@ def judge(tokens: np.ndarray) -> Answer:
 def shortest(tokens: np.ndarray) -> tuple[int, int] | None:
     """The fewest pushes of a well-formed board and the fewest moves among such solutions, if it has any."""
     board = read(tokens)
-    start = board.player, board.boxes
+    (player,) = board.players
+    start = player, board.boxes
     best = {start: (0, 0)}
     queue = [(0, 0, *start)]
     while queue:

@@ -20,11 +20,12 @@ import pytest
 from maskoban.boards import Level
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, PLAYER, PLAYER_ON_GOAL, WALL, Tokens
 from maskoban.solving.replay import count, solves
-from maskoban.solving.solver import Limits, Result, solve, solve_many
+from maskoban.solving.solver import Limits, Result, Results, solve, solve_many
 from maskoban.training.synth import synthesize
 from tests.solving.reference import Answer, judge, shortest
 
 MODES = ("any", "pushes", "effort")
+UNSOLVABLE = Results.VERDICTS.index("unsolvable")
 
 
 def placed(tokens: Tokens, size: tuple[int, int], top: int, left: int) -> Tokens:
@@ -36,11 +37,17 @@ def placed(tokens: Tokens, size: tuple[int, int], top: int, left: int) -> Tokens
 
 def check(boards: Tokens, answers: list[Answer]) -> None:
     """All three modes say what the reference says, and what they call a solution is one."""
+    effort = np.array([answer.expanded for answer in answers])
+    hopeless = np.array([answer.verdict == "unsolvable" for answer in answers])
     for mode in MODES:
         results = solve_many(boards, mode=mode)
-        for board, answer, result in zip(boards, answers, results, strict=True):
-            wrong = disagreement(mode, board, answer, result)
-            assert not wrong, f"{mode}: {wrong}\n{Level(board)}\n{answer}\n{result}"
+        # Most boards are unsolvable and have little to compare; only the others are worth a closer look.
+        alike = hopeless & (results.verdicts == UNSOLVABLE) & (results.pushes == -1) & (results.moves == -1)
+        if mode == "effort":
+            alike &= results.expanded == effort
+        for i in np.flatnonzero(~alike):
+            wrong = disagreement(mode, boards[i], answers[i], results[i])
+            assert not wrong, f"{mode}: {wrong}\n{Level(boards[i])}\n{answers[i]}\n{results[i]}"
 
 
 def disagreement(mode: str, board: Tokens, answer: Answer, result: Result) -> str:
