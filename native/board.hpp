@@ -111,8 +111,8 @@ struct Board {
         return CUTS[ring];
     }
 
-    // The boxes that can be pushed in direction d without landing on a wall, a box or a dead cell.
-    Bits<N> pushable(const Bits<N>& boxes, const Bits<N>& reach, Direction d) const {
+    // The boxes that can be pushed in direction d to a live cell that holds no box.
+    Bits<N> pushable(const Bits<N>& boxes, const Bits<N>& reach, const Bits<N>& live, Direction d) const {
         return boxes & moved(reach, d) & moved(live - boxes, opposite(d));
     }
 };

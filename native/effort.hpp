@@ -41,7 +41,7 @@ void search_effort(const Board<N>& board, Memory& memory, Budget& budget, Outcom
         const State state = states[front];
         const Bits<N> reach = board.flood(Bits<N>::cell(state.player), board.floor - state.boxes);
         Bits<N> pushable[4], some;
-        for (Direction d : DIRECTIONS) some |= pushable[d] = board.pushable(state.boxes, reach, d);
+        for (Direction d : DIRECTIONS) some |= pushable[d] = board.pushable(state.boxes, reach, board.live, d);
         for (int word = 0; word < N; ++word)
             for (std::uint64_t rest = some.w[word]; rest != 0; rest &= rest - 1) {
                 const int box = word * 64 + std::countr_zero(rest);

@@ -2,7 +2,9 @@
 // are worth trying, and how far each leaves the boxes from their goals.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "board.hpp"
 #include "deadlock.hpp"
@@ -30,10 +32,12 @@ public:
         if ((board_.start - board_.live).any()) return unsolvable("a box stands on a dead cell");
         const int boxes = board_.start.count(), goals = board_.goals.count();
         if (boxes != goals) return unsolvable("a goal lies where the player can never go");
-        if ((frozen(board_, blocked_, board_.start) - board_.goals).any()) return unsolvable("a box is frozen off goal");
-        if (!memory.claim(Matching<N>::bytes(board_))) return budget.out_of_memory(outcome), true;
-        matching_.start(board_);
-        matching_.set(board_.start);
+        const Bits<N> stuck = frozen(board_, blocked_, board_.start);
+        if (!stuck.within(board_.goals)) return unsolvable("a box is frozen off goal");
+        if (!memory.claim(Distances<N>::bytes(board_))) return budget.out_of_memory(outcome), true;
+        tables_.push_back(std::make_unique<Distances<N>>(board_, Bits<N>{}));
+        memory_ = &memory;
+        matching_.set(board_.start, distances(stuck));
         if (matching_.bound() == NO_MATCHING) return unsolvable("the boxes cannot all have goals of their own");
         return false;
     }
@@ -44,10 +48,10 @@ public:
     // Calls visit(box, direction, boxes after, bound after) for every push worth trying until it returns false.
     template <class Visit>
     bool expand(const Bits<N>& boxes, const Bits<N>& reach, Visit visit) {
+        const Bits<N>& live = look_at(boxes);
         Pushes<N> pushes;
-        if (!narrow_to_corral(board_, boxes, reach, pushes))
-            for (Direction d : DIRECTIONS) pushes.boxes[d] = board_.pushable(boxes, reach, d);
-        matching_.set(boxes);
+        if (!narrow_to_corral(board_, boxes, reach, live, pushes))
+            for (Direction d : DIRECTIONS) pushes.boxes[d] = board_.pushable(boxes, reach, live, d);
         for (Direction d : DIRECTIONS)
             for (int word = 0; word < N; ++word)
                 for (std::uint64_t rest = pushes.boxes[d].w[word]; rest != 0; rest &= rest - 1)
@@ -55,25 +59,52 @@ public:
         return true;
     }
 
-    // The same for one push.
+    // The same for one push of the position looked at.
     template <class Visit>
     bool try_push(const Bits<N>& boxes, int box, Direction d, Visit& visit) {
         const int to = box + board_.step[d];
-        const int bound = matching_.moved(box, to);
+        int bound = matching_.moved(box, to);
         if (bound == NO_MATCHING) return true;
         Bits<N> after = boxes;
         after.clear(box);
         after.set(to);
-        if ((frozen(board_, blocked_, after) - board_.goals).any()) return true;
+        const Bits<N> stuck = frozen(board_, blocked_, after);
+        if (!stuck.within(board_.goals)) return true;
+        if (!(stuck == stuck_)) {
+            after_.set(after, distances(stuck));
+            bound = after_.bound();
+            if (bound == NO_MATCHING) return true;
+        }
         return visit(box, d, after, bound);
     }
 
-    void look_at(const Bits<N>& boxes) { matching_.set(boxes); }
+    // Prepares for pushes of this position; returns the cells a box may be pushed to.
+    const Bits<N>& look_at(const Bits<N>& boxes) {
+        stuck_ = frozen(board_, blocked_, boxes);
+        const Distances<N>& table = distances(stuck_);
+        matching_.set(boxes, table);
+        return table.live();
+    }
 
 private:
+    static constexpr std::size_t MOST_TABLES = N <= 4 ? 64 : 16;
+
+    // Distances around these frozen boxes. Where there is no room for another table, those of the empty board are
+    // still a bound, only a lower one.
+    const Distances<N>& distances(const Bits<N>& stuck) {
+        for (const auto& table : tables_)
+            if (table->frozen() == stuck) return *table;
+        if (tables_.size() == MOST_TABLES || !memory_->claim(Distances<N>::bytes(board_))) return *tables_[0];
+        tables_.push_back(std::make_unique<Distances<N>>(board_, stuck));
+        return *tables_.back();
+    }
+
     const Board<N>& board_;
     Blocked<N> blocked_;
-    Matching<N> matching_;
+    Memory* memory_ = nullptr;
+    std::vector<std::unique_ptr<Distances<N>>> tables_;
+    Bits<N> stuck_;  // frozen boxes of the position looked at
+    Matching<N> matching_, after_;
 };
 
 }  // namespace maskoban

@@ -149,23 +149,15 @@ private:
 template <int N>
 class Matching {
 public:
-    // Memory it takes.
-    static std::size_t bytes(const Board<N>& board) {
-        return static_cast<std::size_t>(board.goals.count()) * (board.height * board.width * 2 + 128);
-    }
-
-    void start(const Board<N>& board) {
-        distances_.find(board);
-        rows_.resize(distances_.goals());
-        cells_.resize(distances_.goals());
-    }
-
-    // Prepares for the boxes of one position.
-    void set(const Bits<N>& boxes) {
+    // Prepares for the boxes of one position; the distances must outlive it.
+    void set(const Bits<N>& boxes, const Distances<N>& distances) {
+        distances_ = &distances;
+        rows_.resize(distances.goals());
+        cells_.resize(distances.goals());
         int i = 0;
         each(boxes, [&](int c) {
             cells_[i] = c;
-            rows_[i++] = distances_.from(c);
+            rows_[i++] = distances.from(c);
         });
         switch (i) {
             case 1: return one_.set(rows_.data());
@@ -180,7 +172,7 @@ public:
 
     // The bound with the box on `from` moved to `to`, or NO_MATCHING.
     int moved(int from, int to) {
-        const std::uint16_t* row = distances_.from(to);
+        const std::uint16_t* row = distances_->from(to);
         int box = 0;
         while (cells_[box] != from) ++box;
         switch (cells_.size()) {
@@ -198,7 +190,7 @@ public:
     int bound() { return moved(cells_[0], cells_[0]); }
 
 private:
-    Distances<N> distances_;
+    const Distances<N>* distances_ = nullptr;
     std::vector<const std::uint16_t*> rows_;
     std::vector<int> cells_;
     SubsetMatching<1> one_;

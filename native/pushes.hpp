@@ -1,5 +1,5 @@
-// Mode pushes: a solution with provably fewest pushes, by A*. The bound never overestimates and never falls by more
-// than one a push, so a state taken off the queue has been reached by its shortest way.
+// Mode pushes: a solution with provably fewest pushes, by A*. The bound never overestimates; a state found again by
+// a shorter way is opened again, so nothing more is asked of it.
 #pragma once
 
 #include "buckets.hpp"
@@ -11,7 +11,7 @@ namespace maskoban {
 template <int N>
 struct PushState {
     Bits<N> boxes, reach;
-    std::uint32_t parent, next, previous, depth;
+    std::uint32_t parent, next, previous, depth, bound;
     std::uint16_t pushed : 14, along : 2;
     bool closed;
 
@@ -31,7 +31,7 @@ void search_pushes(const Board<N>& board, Memory& memory, Budget& budget, Outcom
         States<State> states(memory);
         Buckets<State> open(states, memory);
         const auto first =
-            states.add({board.start, board.start_reach(), NONE, NONE, NONE, 0, 0, 0, false});
+            states.add({board.start, board.start_reach(), NONE, NONE, NONE, 0, 0, 0, 0, false});
         if (first.index == NONE || !open.push(first.index, guide.bound())) return budget.out_of_memory(outcome);
         outcome.setup += since(start);
 
@@ -50,13 +50,13 @@ void search_pushes(const Board<N>& board, Memory& memory, Budget& budget, Outcom
             const std::uint32_t depth = state.depth + 1;
             const auto visit = [&](int box, Direction d, const Bits<N>& boxes, int bound) {
                 const State next{boxes, board.reach_after(state.reach, boxes, box, box + board.step[d]), index, NONE, NONE, depth,
-                                 static_cast<std::uint16_t>(box), static_cast<std::uint16_t>(d), false};
+                                 static_cast<std::uint32_t>(bound), static_cast<std::uint16_t>(box), static_cast<std::uint16_t>(d), false};
                 const auto found = states.add(next);
                 if (found.index == NONE) return budget.out_of_memory(outcome), false;
                 if (!found.fresh) {
                     State& known = states[found.index];
-                    if (known.closed || known.depth <= depth) return true;
-                    open.remove(found.index, known.depth + bound);
+                    if (known.depth <= depth) return true;
+                    if (!known.closed) open.remove(found.index, known.depth + known.bound);
                     known = next;
                 }
                 if (open.push(found.index, depth + bound)) return true;
