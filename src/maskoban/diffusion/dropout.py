@@ -1,7 +1,7 @@
 """Dropout whose mask is a hash of the position.
 
 torch's generator costs more than the layers it serves at these sizes, and a mask that must be kept for the
-backward pass costs memory traffic. This one is a function of (seed, index): six integer operations, recomputed
+backward pass costs memory traffic. This one is a function of (seed, index): four integer operations, recomputed
 wherever it is needed.
 """
 
@@ -17,10 +17,9 @@ def draw_seeds(rows: int, columns: int, device: torch.device) -> Tensor:
 
 
 def scramble(h: Tensor) -> Tensor:
-    """MurmurHash3's finaliser on int32, wrapping; shifts are masked, because torch's keep the sign."""
-    h = (h ^ ((h >> 16) & 0xFFFF)) * -0x7A143595  # 0x85EBCA6B as a signed number
-    h = (h ^ ((h >> 13) & 0x7FFFF)) * -0x3D4D51CB  # 0xC2B2AE35
-    return h ^ ((h >> 16) & 0xFFFF)
+    """A hash of int32 whose high bits are fit to compare, wrapping; the shift is masked, as torch's keeps the sign."""
+    h = h * -0x61C8864F  # 0x9E3779B1 as a signed number
+    return (h ^ ((h >> 15) & 0x1FFFF)) * -0x7A143589  # 0x85EBCA77
 
 
 def dropout(x: Tensor, p: float, seed: Tensor) -> Tensor:

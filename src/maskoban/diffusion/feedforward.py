@@ -1,7 +1,7 @@
-"""The first half of a feed-forward layer: relu(x W^T)^2, as one operator with two bodies.
+"""The first half of a feed-forward layer: relu(norm(x) W^T)^2, as one operator with two bodies.
 
-On a CUDA device the square is taken before the product leaves the registers, which saves a pass over the
-widest activation. The backward pass needs only the result: relu(h) is its square root.
+On a CUDA device the norm is applied and the square taken before the product leaves the registers, which saves a
+pass over the widest activation. The backward pass needs only the result: relu(h) is its square root.
 """
 
 from __future__ import annotations
@@ -18,16 +18,22 @@ except ImportError:
     kernels = None  # type: ignore[assignment]
 
 
-def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
-    """relu(x W^T)^2 for x (..., k) and a weight (n, k) of any dtype, computed in x's.
+def rms_norm(x: Tensor) -> Tensor:
+    """x / sqrt(mean(x^2) + 1e-6), no gain, computed in fp32."""
+    x32 = x.float()
+    return (x32 * torch.rsqrt(x32.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
 
-    >>> squared_relu_linear(torch.tensor([[2.0, 1.0]]), torch.tensor([[1.0, 1.0], [-1.0, 0.0]]))
-    tensor([[9., 0.]])
+
+def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
+    """relu(norm(x) W^T)^2 for x (..., k) and a weight (n, k) of any dtype, computed in x's.
+
+    >>> squared_relu_linear(torch.tensor([[1.0, 1.0]]), torch.tensor([[1.0, 1.0], [-1.0, 0.0]])).round()
+    tensor([[4., 0.]])
     """
     weight = weight.to(x.dtype)
-    fits = weight.shape[0] % 256 == 0 and weight.shape[1] % 64 == 0 and x.dtype == torch.bfloat16
+    fits = weight.shape[0] % 128 == 0 and weight.shape[1] in (64, 128, 256) and x.dtype == torch.bfloat16
     if kernels is None or not x.is_cuda or not fits:
-        return F.relu(F.linear(x, weight)).square()
+        return F.relu(F.linear(rms_norm(x), weight)).square()
     y: Tensor = _fused(x, weight)
     return y
 
@@ -49,6 +55,11 @@ if kernels is not None:
         """y = r^2 with r = relu(h), so dL/dh = 2 r dL/dy, and r = sqrt(y) is zero where the ReLU was shut."""
         x, weight, y = ctx.saved_tensors
         dh = (2 * y.float().sqrt() * grad.float()).to(x.dtype)
-        return dh @ weight, dh.flatten(0, -2).T @ x.flatten(0, -2)
+        x32 = x.float()
+        unit = torch.rsqrt(x32.square().mean(-1, keepdim=True) + 1e-6)
+        normed = x32 * unit
+        dnormed = (dh @ weight).float()
+        dx = unit * (dnormed - normed * (dnormed * normed).mean(-1, keepdim=True))
+        return dx.to(x.dtype), dh.flatten(0, -2).T @ normed.to(x.dtype).flatten(0, -2)
 
     _fused.register_autograd(_differentiate, setup_context=_remember)

@@ -1,4 +1,4 @@
-"""Kernels for CUDA devices, in Triton: attention over one board, and a linear layer with squared ReLU.
+"""Kernels for CUDA devices, in Triton: attention over one board, and a norm, linear layer and squared ReLU in one.
 
 Attention runs one program per board and head, everything in registers. Forward reads q, k, v once and writes
 the mixed values once. Backward keeps nothing from the forward pass: it recomputes the weights (a few thousand
@@ -36,6 +36,15 @@ def _halves(base, rows, inside, stride, HALF: tl.constexpr):  # type: ignore[no-
 
 
 @triton.jit
+def _angles(rotary, rows, inside, cells, HALF: tl.constexpr):  # type: ignore[no-untyped-def]
+    """Cosines and sines of these cells."""
+    at = rotary + rows[:, None] * HALF + tl.arange(0, HALF)[None, :]
+    cos = tl.load(at, mask=inside[:, None], other=0.0)
+    sin = tl.load(at + cells * HALF, mask=inside[:, None], other=0.0)
+    return cos, sin
+
+
+@triton.jit
 def _weights(q1, q2, k1, k2, inside, scale):  # type: ignore[no-untyped-def]
     """softmax(q k^T * scale) over the cells inside the board."""
     scores = tl.dot(q1, tl.trans(k1)) + tl.dot(q2, tl.trans(k2))
@@ -45,51 +54,59 @@ def _weights(q1, q2, k1, k2, inside, scale):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _scramble(h):  # type: ignore[no-untyped-def]
-    """MurmurHash3's finaliser on uint32; ``dropout.scramble`` is the same in torch."""
-    h = (h ^ (h >> 16)) * 0x85EBCA6B
-    h = (h ^ (h >> 13)) * 0xC2B2AE35
-    return h ^ (h >> 16)
-
-
-@triton.jit
 def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
-    """The dropout factor of every weight: 0, or 1 / (1 - P). A function of (seed, program, row, column)."""
+    """The dropout factor of every weight: 0, or 1 / (1 - P). A hash of (seed, program, row, column)."""
     column = tl.arange(0, BLOCK)
     at = program * BLOCK * BLOCK + rows[:, None] * BLOCK + column[None, :]
-    bits = _scramble(at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32))
-    return tl.where(bits.to(tl.float32) * 2.0**-32 >= P, 1.0 / (1.0 - P), 0.0)
+    h = (at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
+    h = (h ^ (h >> 15)) * 0x85EBCA77
+    return tl.where(h.to(tl.float32) * 2.0**-32 >= P, 1.0 / (1.0 - P), 0.0)
 
 
+_ATTENTION = [
+    triton.Config({"ROWS": rows}, num_warps=warps) for rows in (32, 64, 128) for warps in (4, 8) if warps * 32 >= rows
+]
+
+
+def _fitting(configs, arguments, **_):  # type: ignore[no-untyped-def]
+    return [c for c in configs if c.kwargs["ROWS"] <= max(32, arguments["BLOCK"])]
+
+
+@triton.autotune(_ATTENTION, key=["cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting})
 @triton.jit
 def _forward(  # type: ignore[no-untyped-def]
     qkv, rotary, seed, out, cells, d, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr, ROTATE: tl.constexpr, P: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     board, head = (program // HEADS).to(tl.int64), program % HEADS
-    rows = tl.arange(0, BLOCK)
-    inside = rows < cells
-    pair = tl.arange(0, HALF)
     start = qkv + board * cells * 3 * d + head * 2 * HALF
-    q1, q2 = _halves(start, rows, inside, 3 * d, HALF)
-    k1, k2 = _halves(start + d, rows, inside, 3 * d, HALF)
-    if ROTATE:
-        at = rows[:, None] * HALF + pair[None, :]
-        cos = tl.load(rotary + at, mask=inside[:, None], other=0.0)
-        sin = tl.load(rotary + cells * HALF + at, mask=inside[:, None], other=0.0)
-        qn, kn = _unit(q1, q2, 2 * HALF)[:, None], _unit(k1, k2, 2 * HALF)[:, None]
-        q1, q2 = (q1 * cos - q2 * sin) * qn, (q1 * sin + q2 * cos) * qn
-        k1, k2 = (k1 * cos - k2 * sin) * kn, (k1 * sin + k2 * cos) * kn
-    dtype = qkv.dtype.element_ty
-    weights = _weights(q1.to(dtype), q2.to(dtype), k1.to(dtype), k2.to(dtype), inside, scale)
-    if P > 0:
-        weights = weights * _keep(seed, program, rows, P, BLOCK)
+    keys = tl.arange(0, BLOCK)
+    inside = keys < cells
     column = tl.arange(0, 2 * HALF)
-    v = tl.load(start + 2 * d + rows[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
-    mixed = tl.dot(weights.to(dtype), v)
-    to = out + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
-    tl.store(to, mixed.to(dtype), mask=inside[:, None])
+    dtype = qkv.dtype.element_ty
+    k1, k2 = _halves(start + d, keys, inside, 3 * d, HALF)
+    if ROTATE:
+        cos, sin = _angles(rotary, keys, inside, cells, HALF)
+        unit = _unit(k1, k2, 2 * HALF)[:, None]
+        k1, k2 = (k1 * cos - k2 * sin) * unit, (k1 * sin + k2 * cos) * unit
+    k1, k2 = k1.to(dtype), k2.to(dtype)
+    v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
+    for first in range(0, BLOCK, ROWS):
+        rows = first + tl.arange(0, ROWS)
+        here = rows < cells
+        q1, q2 = _halves(start, rows, here, 3 * d, HALF)
+        if ROTATE:
+            cos, sin = _angles(rotary, rows, here, cells, HALF)
+            unit = _unit(q1, q2, 2 * HALF)[:, None]
+            q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
+        weights = _weights(q1.to(dtype), q2.to(dtype), k1, k2, inside, scale)
+        if P > 0:
+            weights = weights * _keep(seed, program, rows, P, BLOCK)
+        mixed = tl.dot(weights.to(dtype), v)
+        to = out + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
+        tl.store(to, mixed.to(dtype), mask=here[:, None])
 
 
 @triton.jit
@@ -103,71 +120,81 @@ def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):  # type: ig
     return g1 * cos + g2 * sin, g2 * cos - g1 * sin
 
 
+@triton.autotune(_ATTENTION, key=["cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting})
 @triton.jit
 def _backward(  # type: ignore[no-untyped-def]
     grad, qkv, rotary, seed, dqkv, cells, d, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr, ROTATE: tl.constexpr, P: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     board, head = (program // HEADS).to(tl.int64), program % HEADS
-    rows = tl.arange(0, BLOCK)
-    inside = rows < cells
-    pair = tl.arange(0, HALF)
     offset = board * cells * 3 * d + head * 2 * HALF
     start = qkv + offset
-    dtype = qkv.dtype.element_ty
-    q1, q2 = _halves(start, rows, inside, 3 * d, HALF)
-    k1, k2 = _halves(start + d, rows, inside, 3 * d, HALF)
-    at = rows[:, None] * HALF + pair[None, :]
-    if ROTATE:
-        cos = tl.load(rotary + at, mask=inside[:, None], other=0.0)
-        sin = tl.load(rotary + cells * HALF + at, mask=inside[:, None], other=0.0)
-        qn, kn = _unit(q1, q2, 2 * HALF)[:, None], _unit(k1, k2, 2 * HALF)[:, None]
-        q1, q2 = (q1 * cos - q2 * sin) * qn, (q1 * sin + q2 * cos) * qn
-        k1, k2 = (k1 * cos - k2 * sin) * kn, (k1 * sin + k2 * cos) * kn
-    q1h, q2h, k1h, k2h = q1.to(dtype), q2.to(dtype), k1.to(dtype), k2.to(dtype)
-    weights = _weights(q1h, q2h, k1h, k2h, inside, scale)
+    keys = tl.arange(0, BLOCK)
+    inside = keys < cells
+    pair = tl.arange(0, HALF)
     column = tl.arange(0, 2 * HALF)
-    v = tl.load(start + 2 * d + rows[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
-    from_ = grad + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
-    g = tl.load(from_, mask=inside[:, None], other=0.0)
-    dweights = tl.dot(g, tl.trans(v))
-    dropped = weights
-    if P > 0:
-        keep = _keep(seed, program, rows, P, BLOCK)
-        dropped = weights * keep
-        dweights = dweights * keep
-    dv = tl.dot(tl.trans(dropped.to(dtype)), g)
-    dscores = weights * (dweights - tl.sum(weights * dweights, 1)[:, None]) * scale
-    ds = dscores.to(dtype)
-    dq1, dq2 = tl.dot(ds, k1h), tl.dot(ds, k2h)
-    dst = tl.trans(ds)
-    dk1, dk2 = tl.dot(dst, q1h), tl.dot(dst, q2h)
+    dtype = qkv.dtype.element_ty
+    k1, k2 = _halves(start + d, keys, inside, 3 * d, HALF)
     if ROTATE:
-        dq1, dq2 = _turn_back(dq1, dq2, q1, q2, qn, cos, sin, 2 * HALF)
-        dk1, dk2 = _turn_back(dk1, dk2, k1, k2, kn, cos, sin, 2 * HALF)
-    to = dqkv + offset + rows[:, None] * 3 * d + pair[None, :]
-    tl.store(to, dq1.to(dtype), mask=inside[:, None])
-    tl.store(to + HALF, dq2.to(dtype), mask=inside[:, None])
-    tl.store(to + d, dk1.to(dtype), mask=inside[:, None])
-    tl.store(to + d + HALF, dk2.to(dtype), mask=inside[:, None])
-    tov = dqkv + offset + 2 * d + rows[:, None] * 3 * d + column[None, :]
-    tl.store(tov, dv.to(dtype), mask=inside[:, None])
+        kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
+        kunit = _unit(k1, k2, 2 * HALF)[:, None]
+        k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
+    k1h, k2h = k1.to(dtype), k2.to(dtype)
+    v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
+    dk1 = tl.zeros((BLOCK, HALF), dtype=tl.float32)
+    dk2 = tl.zeros((BLOCK, HALF), dtype=tl.float32)
+    dv = tl.zeros((BLOCK, 2 * HALF), dtype=tl.float32)
+    for first in range(0, BLOCK, ROWS):
+        rows = first + tl.arange(0, ROWS)
+        here = rows < cells
+        q1, q2 = _halves(start, rows, here, 3 * d, HALF)
+        if ROTATE:
+            cos, sin = _angles(rotary, rows, here, cells, HALF)
+            unit = _unit(q1, q2, 2 * HALF)[:, None]
+            q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
+        q1h, q2h = q1.to(dtype), q2.to(dtype)
+        weights = _weights(q1h, q2h, k1h, k2h, inside, scale)
+        from_ = grad + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
+        g = tl.load(from_, mask=here[:, None], other=0.0)
+        dweights = tl.dot(g, tl.trans(v))
+        dropped = weights
+        if P > 0:
+            keep = _keep(seed, program, rows, P, BLOCK)
+            dropped = weights * keep
+            dweights = dweights * keep
+        dv += tl.dot(tl.trans(dropped.to(dtype)), g)
+        ds = (weights * (dweights - tl.sum(weights * dweights, 1)[:, None]) * scale).to(dtype)
+        dst = tl.trans(ds)
+        dk1 += tl.dot(dst, q1h)
+        dk2 += tl.dot(dst, q2h)
+        dq1, dq2 = tl.dot(ds, k1h), tl.dot(ds, k2h)
+        if ROTATE:
+            dq1, dq2 = _turn_back(dq1, dq2, q1, q2, unit, cos, sin, 2 * HALF)
+        to = dqkv + offset + rows[:, None] * 3 * d + pair[None, :]
+        tl.store(to, dq1.to(dtype), mask=here[:, None])
+        tl.store(to + HALF, dq2.to(dtype), mask=here[:, None])
+    if ROTATE:
+        dk1, dk2 = _turn_back(dk1, dk2, k1, k2, kunit, kcos, ksin, 2 * HALF)
+    to = dqkv + offset + d + keys[:, None] * 3 * d + pair[None, :]
+    tl.store(to, dk1.to(dtype), mask=inside[:, None])
+    tl.store(to + HALF, dk2.to(dtype), mask=inside[:, None])
+    to = dqkv + offset + 2 * d + keys[:, None] * 3 * d + column[None, :]
+    tl.store(to, dv.to(dtype), mask=inside[:, None])
 
 
 def _launch(qkv: Tensor, heads: int, rotate: bool, dropout: float) -> dict[str, object]:
     cells, d = qkv.shape[1], qkv.shape[2] // 3
-    block = max(16, triton.next_power_of_2(cells))
     return {
         "cells": cells,
         "d": d,
         "scale": 1.0 / math.sqrt(d // heads),
         "HEADS": heads,
         "HALF": d // heads // 2,
-        "BLOCK": block,
+        "BLOCK": max(32, triton.next_power_of_2(cells)),
         "ROTATE": rotate,
         "P": dropout,
-        "num_warps": 4 if block <= 64 else 8,
     }
 
 
@@ -189,34 +216,34 @@ def backward(
 
 @triton.autotune(
     configs=[
-        triton.Config({"BM": 128, "BN": 256}, num_warps=8, num_stages=3),
-        triton.Config({"BM": 128, "BN": 256}, num_warps=8, num_stages=4),
-        triton.Config({"BM": 128, "BN": 128}, num_warps=4, num_stages=3),
-        triton.Config({"BM": 128, "BN": 128}, num_warps=8, num_stages=4),
+        triton.Config({"BM": bm, "BN": bn}, num_warps=warps, num_stages=stages)
+        for bm, bn, warps, stages in (
+            (128, 64, 4, 3), (128, 64, 8, 4), (128, 128, 8, 2), (128, 128, 4, 2), (64, 128, 4, 2), (64, 64, 4, 4),
+        )
     ],
     key=["N", "K"],
-)
+)  # fmt: skip
 @triton.jit
 def _relu_squared(  # type: ignore[no-untyped-def]
-    x, w, y, M, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr = 64
+    x, w, y, M, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
 ):
-    program = tl.program_id(0)  # neighbours share rows of x, which the cache then serves
-    rows = (program // (N // BN)).to(tl.int64) * BM + tl.arange(0, BM)
-    columns = (program % (N // BN)) * BN + tl.arange(0, BN)
-    inner = tl.arange(0, BK)
+    """Rows of x stay put while the weights stream by. A row's norm is a factor, so it can wait until the end."""
+    rows = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
+    inner = tl.arange(0, K)
     inside = rows[:, None] < M
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        a = tl.load(x + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
-        b = tl.load(w + columns[None, :] * K + k + inner[:, None])
-        total = tl.dot(a, b, total)
-    total = tl.maximum(total, 0.0)
-    tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
+    a = tl.load(x + rows[:, None] * K + inner[None, :], mask=inside, other=0.0)
+    a32 = a.to(tl.float32)
+    unit = 1.0 / tl.sqrt(tl.sum(a32 * a32, 1) / K + 1e-6)
+    for first in range(0, N, BN):
+        columns = first + tl.arange(0, BN)
+        b = tl.load(w + columns[None, :] * K + inner[:, None])
+        total = tl.maximum(tl.dot(a, b), 0.0) * unit[:, None]
+        tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
 
 
 def relu_squared(x: Tensor, weight: Tensor) -> Tensor:
     x = x.contiguous()
     (n, k), m = weight.shape, x.numel() // x.shape[-1]
     y = torch.empty((*x.shape[:-1], n), dtype=x.dtype, device=x.device)
-    _relu_squared[lambda c: (triton.cdiv(m, c["BM"]) * (n // c["BN"]),)](x, weight.contiguous(), y, m, n, k)
+    _relu_squared[lambda c: (triton.cdiv(m, c["BM"]),)](x, weight.contiguous(), y, m, n, k)
     return y

@@ -20,7 +20,7 @@ from torch.nn import functional as F
 from maskoban.boards.tiles import MASK, TILES
 from maskoban.diffusion.attention import attend, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import dropout, draw_seeds
-from maskoban.diffusion.feedforward import squared_relu_linear
+from maskoban.diffusion.feedforward import rms_norm, squared_relu_linear
 
 
 class Network(nn.Module):
@@ -44,7 +44,9 @@ class Network(nn.Module):
         return self
 
     def embed(self, tokens: Tensor, table: Tensor) -> Tensor:
-        """Rows of the table, as a product with one-hot tokens: its gradient is a product too, not a scatter."""
+        """Rows of the table; in training as a product with one-hot tokens, whose gradient is one too, no scatter."""
+        if not self.training:
+            return F.embedding(tokens, table.to(self.dtype))
         one_hot = tokens[..., None] == torch.arange(MASK + 1, device=tokens.device)
         return one_hot.to(self.dtype) @ table.to(self.dtype)
 
@@ -166,7 +168,7 @@ class InteriorNetwork(Network):
                 y = self._attend_from(y, qkv, cells)
                 x = pick(x, cells)
             x = x + self.linear(y, out)
-            x = x + self.linear(squared_relu_linear(rms_norm(x), up), down)
+            x = x + self.linear(squared_relu_linear(x, up), down)
         return self.linear(rms_norm(x), self.head).float()
 
     def _attend_from(self, y: Tensor, qkv: Tensor, cells: Tensor) -> Tensor:
@@ -191,12 +193,6 @@ def sinusoid(t: Tensor, d: int) -> Tensor:
 
 def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return F.layer_norm(x.float(), (x.shape[-1],), weight, bias).to(x.dtype)
-
-
-def rms_norm(x: Tensor) -> Tensor:
-    """x / sqrt(mean(x^2) + 1e-6), no gain, computed in fp32."""
-    x32 = x.float()
-    return (x32 * torch.rsqrt(x32.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
 
 
 def pick(x: Tensor, cells: Tensor) -> Tensor:

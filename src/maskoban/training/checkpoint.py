@@ -138,4 +138,5 @@ def restore_optimizer(
         for full, value in tensors.items():
             if full.startswith(start):
                 moment = full.removeprefix(start)
-                optimizer.state[p][moment] = value.float().to(p.device if value.ndim else "cpu")
+                on_device = value.ndim > 0 or optimizer.defaults.get("capturable", False)
+                optimizer.state[p][moment] = value.float().to(p.device if on_device else "cpu")

@@ -40,9 +40,11 @@ from maskoban.training.checkpoint import (
 )
 from maskoban.training.muon import StackedMuon
 from maskoban.training.presets import Preset
+from maskoban.training.recording import RecordedStep
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _READ_EVERY = 20  # steps between looks at the loss: each look waits for the device
+_RECORD_AFTER = 5  # steps taken one kernel at a time before the step is recorded: all is compiled by then
 _SEED_STRIDE = 1_000_003  # keeps the noise of neighbouring seeds apart
 
 
@@ -86,6 +88,8 @@ class Trainer:
         )
         self.loss = torch.compile(self._loss, dynamic=False) if self.options.compile else self._loss
         self._epoch, self._order = -1, torch.empty(0)
+        self._recorded: RecordedStep | None = None
+        self._taken = 0
 
     # -- what a run is made of
 
@@ -116,16 +120,22 @@ class Trainer:
         # Stacks of matrices are the blocks'; biases and norms of the paper's blocks are stacks of vectors.
         matrices = [p for p in self.network.parameters() if p.ndim >= 3 and p.shape[-2] > 2]
         rest = list(self.network.parameters())
+        on_cuda = self.device.type == "cuda"
         optimizers: dict[str, torch.optim.Optimizer] = {}
         if preset.optimizer == "muon":
-            optimizers["muon"] = StackedMuon(matrices, preset.muon_learning_rate, preset.muon_momentum)
+            rate = self._rate(preset.muon_learning_rate)
+            optimizers["muon"] = StackedMuon(matrices, rate, preset.muon_momentum)
             taken = set(matrices)
             rest = [p for p in rest if p not in taken]
         optimizers["adamw"] = torch.optim.AdamW(
-            rest, preset.learning_rate, preset.betas, weight_decay=preset.weight_decay,
-            fused=self.device.type == "cuda",
+            rest, self._rate(preset.learning_rate), preset.betas, weight_decay=preset.weight_decay,
+            fused=on_cuda, capturable=on_cuda,
         )  # fmt: skip
         return optimizers
+
+    def _rate(self, value: float) -> float | Tensor:
+        """A learning rate: on a CUDA device a tensor, which a recorded step reads anew each time."""
+        return torch.tensor(value, device=self.device) if self.device.type == "cuda" else value
 
     def _loss(self, boards: Tensor) -> Tensor:
         """The objective on one batch, noise included: the whole of it is compiled into one step."""
@@ -208,27 +218,46 @@ class Trainer:
 
     def step(self) -> Tensor:
         """One optimiser step; returns its loss, still on the device."""
-        self.network.train()
         torch.manual_seed(self.preset.seed * _SEED_STRIDE + self.progress.step)
-        factor = self.rate_factor()
-        loss = self.loss(self._batch(self.progress.step))
-        self.scaler.scale(loss).backward()
-        if self.preset.clip is not None:
-            for optimizer in self.optimizers.values():
-                self.scaler.unscale_(optimizer)
-            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.preset.clip)
-        for key, optimizer in self.optimizers.items():
-            base = self.preset.muon_learning_rate if key == "muon" else self.preset.learning_rate
-            for group in optimizer.param_groups:
-                group["lr"] = base * factor
-            self.scaler.step(optimizer)
-            optimizer.zero_grad(set_to_none=True)
-        self.scaler.update()
+        self._set_rates(self.rate_factor())
+        boards = self._batch(self.progress.step)
+        if self._recorded is not None:
+            loss = self._recorded(boards)
+        else:
+            loss = self._update(boards)
+            self._taken += 1
+            if self.options.compile and self._taken == _RECORD_AFTER and not self.scaler.is_enabled():
+                self._recorded = RecordedStep(self._update, boards)
         if self.ema is not None:
             # Early on, a shorter memory: the average should not remember the random start.
             keep = min(self.preset.ema or 0.0, (1 + self.progress.step) / (10 + self.progress.step))
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.ema.values()), list(self.network.parameters()), 1 - keep)
+        return loss
+
+    def _set_rates(self, factor: float) -> None:
+        for key, optimizer in self.optimizers.items():
+            base = self.preset.muon_learning_rate if key == "muon" else self.preset.learning_rate
+            for group in optimizer.param_groups:
+                if torch.is_tensor(group["lr"]):
+                    group["lr"].fill_(base * factor)
+                else:
+                    group["lr"] = base * factor
+
+    def _update(self, boards: Tensor) -> Tensor:
+        """Loss, gradients and the optimisers' steps for one batch."""
+        self.network.train()
+        for optimizer in self.optimizers.values():
+            optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(boards)
+        self.scaler.scale(loss).backward()
+        if self.preset.clip is not None:
+            for optimizer in self.optimizers.values():
+                self.scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.preset.clip)
+        for optimizer in self.optimizers.values():
+            self.scaler.step(optimizer)
+        self.scaler.update()
         return loss.detach()
 
     @torch.no_grad()
@@ -338,9 +367,13 @@ class _Judging:
         self._swap()
         self.network.train()
 
+    @torch.no_grad()
     def _swap(self) -> None:
+        # By value: a recorded step goes on reading and writing the same memory.
         for name, p in self.network.named_parameters() if self.ema else ():
-            p.data, self.ema[name] = self.ema[name], p.data  # type: ignore[index]
+            raw = p.clone()
+            p.copy_(self.ema[name])  # type: ignore[index]
+            self.ema[name].copy_(raw)  # type: ignore[index]
 
 
 def judged(boards: Tokens) -> dict[str, float]:

@@ -36,7 +36,7 @@ def orthogonalise(stack: Tensor, steps: int = 5) -> Tensor:
 class StackedMuon(torch.optim.Optimizer):
     """Muon with Nesterov momentum for parameters of shape (..., rows, columns), each matrix on its own."""
 
-    def __init__(self, params: Iterable[Tensor], lr: float, momentum: float) -> None:
+    def __init__(self, params: Iterable[Tensor], lr: float | Tensor, momentum: float) -> None:
         super().__init__(params, {"lr": lr, "momentum": momentum})
 
     @torch.no_grad()
@@ -53,4 +53,4 @@ class StackedMuon(torch.optim.Optimizer):
                 update = p.grad.lerp(buffer, group["momentum"])
                 update = orthogonalise(update.flatten(0, -3)).view(p.shape)
                 rows, columns = p.shape[-2:]
-                p.add_(update.to(p.dtype), alpha=-group["lr"] * math.sqrt(max(1, rows / columns)))
+                p.sub_(update.to(p.dtype) * (group["lr"] * math.sqrt(max(1, rows / columns))))
