@@ -53,7 +53,7 @@ struct Pushes {
 // next: all other pushes leave the corral as it is and can come later. Returns true if such a corral was found; the
 // pushes are then cut down to it, and none at all left means the position is dead.
 template <int N>
-bool narrow_to_corral(const Board<N>& board, const Bits<N>& boxes, const Bits<N>& reach, const Bits<N>& live,
+bool narrow_to_corral(const Board<N>& board, const Bits<N>& boxes, const Bits<N>& reach, const Bits<N>* live,
                       Pushes<N>& pushes) {
     Bits<N> unreached = board.floor - boxes - reach;
     if (unreached.none()) return false;
@@ -66,7 +66,7 @@ bool narrow_to_corral(const Board<N>& board, const Bits<N>& boxes, const Bits<N>
         Pushes<N> inward;
         for (Direction d : DIRECTIONS) {
             // Pushes that might become possible without touching this corral before.
-            const Bits<N> thinkable = around & board.moved(live - around, opposite(d)) &
+            const Bits<N> thinkable = around & board.moved(live[d] - around, opposite(d)) &
                                       board.moved(board.floor - corral - around, d);
             inward.boxes[d] = thinkable & board.moved(corral, opposite(d)) & board.moved(reach, d);
             if (!(thinkable == inward.boxes[d])) return;

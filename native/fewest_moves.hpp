@@ -40,11 +40,11 @@ bool find_fewest_moves(const Board<N>& board, Guide<N>& guide, int fewest, Memor
             if (states.size() > MOST_MOVE_STATES || budget.spent(outcome)) return false;
             ++outcome.expanded;
             const State state = states[index];
-            const Bits<N>& live = guide.look_at(state.boxes);
             const Bits<N> free = board.floor - state.boxes;
+            const Bits<N>* live = guide.look_at(state.boxes, board.flood(Bits<N>::cell(state.player), free));
             Bits<N> stand[4];  // where the player must be to push some box
             for (Direction d : DIRECTIONS)
-                stand[d] = board.moved(state.boxes & board.moved(live - state.boxes, opposite(d)), opposite(d));
+                stand[d] = board.moved(state.boxes & board.moved(live[d] - state.boxes, opposite(d)), opposite(d));
             bool memory_left = true;
             Bits<N> seen = Bits<N>::cell(state.player), layer = seen;
             for (std::uint32_t walked = 0; layer.any(); ++walked) {

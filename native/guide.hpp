@@ -37,7 +37,7 @@ public:
         if (!memory.claim(Distances<N>::bytes(board_))) return budget.out_of_memory(outcome), true;
         tables_.push_back(std::make_unique<Distances<N>>(board_, Bits<N>{}));
         memory_ = &memory;
-        matching_.set(board_.start, distances(stuck));
+        matching_.set(board_, board_.start, board_.start_reach(), distances(stuck));
         if (matching_.bound() == NO_MATCHING) return unsolvable("the boxes cannot all have goals of their own");
         return false;
     }
@@ -48,10 +48,10 @@ public:
     // Calls visit(box, direction, boxes after, bound after) for every push worth trying until it returns false.
     template <class Visit>
     bool expand(const Bits<N>& boxes, const Bits<N>& reach, Visit visit) {
-        const Bits<N>& live = look_at(boxes);
+        const Bits<N>* live = look_at(boxes, reach);
         Pushes<N> pushes;
         if (!narrow_to_corral(board_, boxes, reach, live, pushes))
-            for (Direction d : DIRECTIONS) pushes.boxes[d] = board_.pushable(boxes, reach, live, d);
+            for (Direction d : DIRECTIONS) pushes.boxes[d] = board_.pushable(boxes, reach, live[d], d);
         for (Direction d : DIRECTIONS)
             for (int word = 0; word < N; ++word)
                 for (std::uint64_t rest = pushes.boxes[d].w[word]; rest != 0; rest &= rest - 1)
@@ -63,7 +63,7 @@ public:
     template <class Visit>
     bool try_push(const Bits<N>& boxes, int box, Direction d, Visit& visit) {
         const int to = box + board_.step[d];
-        int bound = matching_.moved(box, to);
+        int bound = matching_.moved(box, to, opposite(d));
         if (bound == NO_MATCHING) return true;
         Bits<N> after = boxes;
         after.clear(box);
@@ -71,18 +71,18 @@ public:
         const Bits<N> stuck = frozen(board_, blocked_, after);
         if (!stuck.within(board_.goals)) return true;
         if (!(stuck == stuck_)) {
-            after_.set(after, distances(stuck));
+            after_.set(board_, after, Bits<N>::cell(box), distances(stuck));
             bound = after_.bound();
             if (bound == NO_MATCHING) return true;
         }
         return visit(box, d, after, bound);
     }
 
-    // Prepares for pushes of this position; returns the cells a box may be pushed to.
-    const Bits<N>& look_at(const Bits<N>& boxes) {
+    // Prepares for pushes of this position; returns the cells a box may be pushed to, by direction.
+    const Bits<N>* look_at(const Bits<N>& boxes, const Bits<N>& reach) {
         stuck_ = frozen(board_, blocked_, boxes);
         const Distances<N>& table = distances(stuck_);
-        matching_.set(boxes, table);
+        matching_.set(board_, boxes, reach, table);
         return table.live();
     }
 

@@ -149,15 +149,20 @@ private:
 template <int N>
 class Matching {
 public:
-    // Prepares for the boxes of one position; the distances must outlive it.
-    void set(const Bits<N>& boxes, const Distances<N>& distances) {
+    // Prepares for the boxes of one position; the distances must outlive it. A box beside which the player can stand
+    // is seen from there, any other from its best side.
+    void set(const Board<N>& board, const Bits<N>& boxes, const Bits<N>& reach, const Distances<N>& distances) {
+        Bits<N> beside[4];
+        for (Direction s : DIRECTIONS) beside[s] = boxes & board.moved(reach, opposite(s));
         distances_ = &distances;
         rows_.resize(distances.goals());
         cells_.resize(distances.goals());
         int i = 0;
         each(boxes, [&](int c) {
+            int side = 0;
+            while (side < ANY_SIDE && !beside[side].has(c)) ++side;
             cells_[i] = c;
-            rows_[i++] = distances.from(c);
+            rows_[i++] = distances.from(c, side);
         });
         switch (i) {
             case 1: return one_.set(rows_.data());
@@ -170,11 +175,18 @@ public:
         }
     }
 
-    // The bound with the box on `from` moved to `to`, or NO_MATCHING.
-    int moved(int from, int to) {
-        const std::uint16_t* row = distances_->from(to);
+    // The bound with the box on `from` pushed to `to` by a player who is then on that side, or NO_MATCHING.
+    int moved(int from, int to, Direction side) {
         int box = 0;
         while (cells_[box] != from) ++box;
+        return changed(box, distances_->from(to, side));
+    }
+
+    // The bound of the position itself.
+    int bound() { return changed(0, rows_[0]); }
+
+private:
+    int changed(int box, const std::uint16_t* row) {
         switch (cells_.size()) {
             case 1: return one_.moved(box, row);
             case 2: return two_.moved(box, row);
@@ -186,10 +198,6 @@ public:
         }
     }
 
-    // The bound of the position itself.
-    int bound() { return moved(cells_[0], cells_[0]); }
-
-private:
     const Distances<N>* distances_ = nullptr;
     std::vector<const std::uint16_t*> rows_;
     std::vector<int> cells_;
