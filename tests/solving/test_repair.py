@@ -77,9 +77,10 @@ def test_what_no_wall_can_cure_is_reported_apart(text: str, reason: str, walls: 
 
 
 def test_limits_are_named() -> None:
-    few = Limits(states=0)
-    assert repair(EITHER_WALL, limits=few) == Repair("unknown", "state limit of 0 reached")
-    assert repair(ONE_WALL, limits=few) == Repair("unknown", "1 removal undecided: state limit of 0 reached")
+    none = Limits(states=0)
+    solvable = Level.parse("#####\n#@$.#\n#####")
+    assert repair(solvable, limits=none) == Repair("unknown", "state limit of 0 reached")
+    assert repair(ONE_WALL, limits=none) == Repair("unknown", "1 removal undecided: state limit of 0 reached")
 
 
 def test_limits_give_no_false_answer() -> None:

@@ -92,7 +92,7 @@ def _rating(effort: Result, solution: Result) -> Rating:
         expanded, word = -1, WORDS[-1] if word == WORDS[-1] else ""
     return Rating(
         "solved",
-        effort.reason,
+        effort.reason or solution.reason,
         expanded,
         counts.pushes,
         counts.moves,
