@@ -8,7 +8,7 @@ the same whatever the batch.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Literal
@@ -93,11 +93,13 @@ def draw(
     boards: Tokens,
     seed: int,
     how: Drawing | None = None,
-    first: int = 0,
+    numbers: Sequence[int] | None = None,
     record: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Tokens, Commits | None]:
-    """Fill the masked cells of (n, height, width) boards; board i is number ``first + i`` of this seed.
+    """Fill the masked cells of (n, height, width) boards.
+
+    ``numbers`` says which board of this seed's sequence each one is: 0, 1, 2, ... by default.
 
     Algorithm 2: while cells are masked, at step s of T commit n = max(ceil(|M| / (T - s)), 1) of them, chosen
     uniformly, each drawn from softmax(logits / temperature). The network is told
@@ -106,7 +108,7 @@ def draw(
     ``progress`` is told (evaluations done, evaluations in all).
     """
     how = how or Drawing()
-    numbers = np.arange(first, first + len(boards), dtype=np.int64)
+    which = np.arange(len(boards)) if numbers is None else np.asarray(numbers, dtype=np.int64)
     inside = drawn_cells(denoiser)
     flat = boards.reshape(len(boards), -1)
     tokens = np.ascontiguousarray(flat[:, inside])
@@ -128,9 +130,9 @@ def draw(
         if progress is not None:
             progress(step + 1, evaluations)
 
-    u = uniforms(seed, numbers, _REVEAL_TILE, cells)
+    u = uniforms(seed, which, _REVEAL_TILE, cells)
     # Masked cells first, in a random order a board; given cells behind them.
-    order = np.argsort(np.where(masked, uniforms(seed, numbers, _REVEAL_ORDER, cells), 2.0), axis=1)
+    order = np.argsort(np.where(masked, uniforms(seed, which, _REVEAL_ORDER, cells), 2.0), axis=1)
     left = masked.sum(1)
     done = np.zeros(n, dtype=np.int64)
     for step in range(reveals):
@@ -155,8 +157,8 @@ def draw(
         done, left = done + count, left - count
 
     for sweep in range(how.polish):
-        u = uniforms(seed, numbers, _SWEEPS + 2 * sweep + 1, cells)
-        order = np.argsort(np.where(masked, uniforms(seed, numbers, _SWEEPS + 2 * sweep, cells), 2.0), axis=1)
+        u = uniforms(seed, which, _SWEEPS + 2 * sweep + 1, cells)
+        order = np.argsort(np.where(masked, uniforms(seed, which, _SWEEPS + 2 * sweep, cells), 2.0), axis=1)
         for place in range(most):
             board = np.nonzero(place < masked.sum(1))[0]
             cell = order[board, place]
@@ -176,19 +178,24 @@ def draw_many(
     boards: Tokens,
     seed: int,
     how: Drawing | None = None,
+    first: int = 0,
     record: bool = False,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Tokens, list[Commits]]:
-    """:func:`draw` for any number of boards, a batch at a time; ``progress`` is told (boards done, boards in all)."""
+    """:func:`draw` for any number of boards, a batch at a time: boards ``first``, ``first + 1``, ... of this seed.
+
+    ``progress`` is told (boards done, boards in all).
+    """
     starts = range(0, len(boards), denoiser.batch)
 
-    def part(start: int) -> tuple[Tokens, Commits | None]:
-        return draw(denoiser, boards[start : start + denoiser.batch], seed, how, first=start, record=record)
+    def batch(start: int) -> tuple[Tokens, Commits | None]:
+        part = boards[start : start + denoiser.batch]
+        return draw(denoiser, part, seed, how, range(first + start, first + start + len(part)), record)
 
     finished, commits = [boards[:0]], []
     with ThreadPoolExecutor(max_workers=denoiser.overlap) as pool:
         try:
-            for drawn, log in pool.map(part, starts):
+            for drawn, log in pool.map(batch, starts):
                 finished.append(drawn)
                 if log is not None:
                     commits.append(log)

@@ -1,0 +1,255 @@
+"""The model as people use it: load it, draw boards, complete half-drawn ones, watch it draw.
+
+    model = maskoban.load()
+    for level in model.generate(9, seed=7):
+        print(level)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskoban.boards import Level
+from maskoban.boards.errors import MaskobanError
+from maskoban.boards.tiles import (
+    BOX,
+    BOX_ON_GOAL,
+    GOAL,
+    MASK,
+    PLAYER,
+    PLAYER_ON_GOAL,
+    WALL,
+    Tokens,
+)
+from maskoban.diffusion.denoiser import Denoiser
+from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
+from maskoban.diffusion.sampler import Commits, Drawing, Order, blank, draw, draw_many, drawn_cells
+from maskoban.solving import rate_many, solve_many
+from maskoban.solving.rating import WORDS
+
+Progress = Callable[[int, int], None]
+
+#: A filter that keeps fewer than one board in this many is given up on.
+RAREST = 500
+
+
+def load(source: str | os.PathLike[str] = "best", device: str = "cpu") -> Model:
+    """The shipped model of this name, an exported folder, a training run, or a Hugging Face hub id.
+
+    On a ``cpu`` an exported model runs under ONNX Runtime; any other device, and a training run, needs torch.
+
+    >>> load().generate(1, seed=7)[0].shape
+    (10, 10)
+    """
+    folder = _folder(source)
+    if device == "cpu" and (folder / "model.onnx").is_file():
+        exported = OnnxDenoiser(folder / "model.onnx")
+        return Model(exported, exported.facts)
+    try:
+        from maskoban.diffusion.torch_model import load_torch
+    except ImportError as error:
+        raise MaskobanError(f"{source} on {device} needs torch: pip install 'maskoban[train]'") from error
+    denoiser, facts = load_torch(folder, device)
+    return Model(denoiser, facts)
+
+
+def shipped() -> list[str]:
+    """The names of the models in the package."""
+    return sorted(path.parent.name for path in _weights().glob("*/model.onnx"))
+
+
+def _weights() -> Path:
+    return Path(__file__).parents[1] / "weights"
+
+
+def _folder(source: str | os.PathLike[str]) -> Path:
+    name = os.fspath(source)
+    if (_weights() / name / "model.onnx").is_file():
+        return _weights() / name
+    path = Path(name)
+    if path.is_dir():
+        return path
+    if path.is_file():
+        return path.parent if path.name == "model.onnx" else path
+    if name.count("/") == 1 and not name.startswith((".", "/", "~")):
+        return _downloaded(name)
+    raise MaskobanError(f"no model {name!r}: shipped are {', '.join(shipped())}, and there is no such folder")
+
+
+def _downloaded(hub_id: str) -> Path:
+    try:
+        from huggingface_hub import snapshot_download
+    except ImportError as error:
+        raise MaskobanError(f"{hub_id} comes from the hub: pip install 'maskoban[train]'") from error
+    try:
+        return Path(snapshot_download(hub_id, allow_patterns=["model.*", "README.md"]))
+    except Exception as error:  # the hub's exceptions share no base worth naming
+        raise MaskobanError(f"{hub_id}: cannot be had from the hub: {str(error).splitlines()[0]}") from error
+
+
+class How(TypedDict, total=False):
+    """How to draw, as keyword arguments: the fields of :class:`~maskoban.diffusion.sampler.Drawing`."""
+
+    temperature: float
+    steps: int | None
+    order: Order
+    polish: int
+
+
+class Model:
+    """A denoiser and what is known about it. Same seed, same boards, whatever the batch."""
+
+    def __init__(self, denoiser: Denoiser, card: dict[str, Any]) -> None:
+        self.denoiser, self.card = denoiser, card
+        self.name: str = card.get("name", "unnamed")
+        self.height, self.width = denoiser.height, denoiser.width
+
+    @classmethod
+    def from_pretrained(cls, source: str | os.PathLike[str], device: str = "cpu") -> Model:
+        """:func:`load`, under the name the Hugging Face world expects."""
+        return load(source, device)
+
+    def sample(
+        self, n: int, seed: int = 0, *, first: int = 0, progress: Progress | None = None, **how: Unpack[How]
+    ) -> Tokens:
+        """``n`` boards as one uint8 array, unfiltered: boards ``first``, ``first + 1``, ... of this seed.
+
+        >>> load().sample(2, seed=7).shape
+        (2, 10, 10)
+        """
+        boards, _ = draw_many(self.denoiser, self._blank(n), seed, Drawing(**how), first, progress=progress)
+        return boards
+
+    def sample_with_probabilities(
+        self, n: int, seed: int = 0, *, first: int = 0, progress: Progress | None = None, **how: Unpack[How]
+    ) -> tuple[Tokens, NDArray[np.float32]]:
+        """:meth:`sample`, and for every cell the probability its tile had when it was committed (NaN: given)."""
+        boards, commits = draw_many(
+            self.denoiser, self._blank(n), seed, Drawing(**how), first, record=True, progress=progress
+        )
+        return boards, np.concatenate([part.probability() for part in commits])
+
+    def generate(
+        self,
+        n: int,
+        seed: int = 0,
+        *,
+        only_solvable: bool = False,
+        difficulty: str | None = None,
+        boxes: int | None = None,
+        progress: Progress | None = None,
+        **how: Unpack[How],
+    ) -> list[Level]:
+        """``n`` boards as levels, each titled with its number in the seed's sequence.
+
+        The solver is consulted only on request: ``only_solvable``, or a ``difficulty`` (easy, medium, hard,
+        expert). With a filter, the first ``n`` boards of the sequence that pass are returned.
+        """
+        if difficulty is not None and difficulty not in WORDS:
+            raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {difficulty!r}")
+        filtered = only_solvable or difficulty is not None or boxes is not None
+        kept: list[Level] = []
+        drawn = 0
+        while len(kept) < n:
+            if drawn >= RAREST * n:
+                wish = ", ".join(filter(None, ["solvable" if only_solvable else "", difficulty or "",
+                                               f"{boxes} boxes" if boxes is not None else ""]))  # fmt: skip
+                raise MaskobanError(f"only {len(kept)} of {drawn} boards drawn were as asked ({wish}); gave up")
+            count = n if not filtered else max(n - len(kept), min(self.denoiser.batch, 2 * n))
+            boards = self.sample(count, seed, first=drawn, progress=None if filtered else progress, **how)
+            for i in np.nonzero(_passing(boards, only_solvable, difficulty, boxes))[0][: n - len(kept)]:
+                kept.append(Level(boards[i], title=f"{self.name} {seed}-{drawn + i}"))
+            drawn += count
+            if filtered and progress is not None:
+                progress(len(kept), n)
+        return kept
+
+    def complete(
+        self,
+        board: Level | Tokens,
+        n: int = 1,
+        seed: int = 0,
+        *,
+        progress: Progress | None = None,
+        **how: Unpack[How],
+    ) -> list[Level]:
+        """``n`` ways to fill the masked (``?``) cells of a board; every given cell stays as it is."""
+        tokens = board.tokens if isinstance(board, Level) else board
+        title = board.title if isinstance(board, Level) else ""
+        self._check_demand(tokens)
+        start = np.repeat(tokens[None], n, axis=0)
+        boards, _ = draw_many(self.denoiser, start, seed, Drawing(**how), progress=progress)
+        return [Level(finished, title=title) for finished in boards]
+
+    def trajectory(
+        self,
+        n: int = 1,
+        seed: int = 0,
+        *,
+        board: Level | Tokens | None = None,
+        numbers: list[int] | None = None,
+        progress: Progress | None = None,
+        **how: Unpack[How],
+    ) -> Commits:
+        """Every commit of ``n`` drawings with its probabilities; the boards are those :meth:`sample` gives.
+
+        ``board`` completes a half-drawn board instead; ``numbers`` picks boards of the sequence.
+        ``progress`` is told (evaluations done, evaluations in all).
+        """
+        if board is None:
+            start = self._blank(n if numbers is None else len(numbers))
+        else:
+            tokens = board.tokens if isinstance(board, Level) else board
+            self._check_demand(tokens)
+            start = np.repeat(tokens[None], n if numbers is None else len(numbers), axis=0)
+        _, commits = draw(self.denoiser, start, seed, Drawing(**how), numbers, record=True, progress=progress)
+        assert commits is not None
+        return commits
+
+    def _blank(self, n: int) -> Tokens:
+        if n < 1:
+            raise MaskobanError(f"the number of boards must be at least 1, not {n}")
+        return blank(self.denoiser, n)
+
+    def _check_demand(self, tokens: Tokens) -> None:
+        """Refuse a half-drawn board that nothing could complete, and say why."""
+        if tokens.shape != (self.height, self.width):
+            size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
+            raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards")
+        rim = np.ones(tokens.size, bool)
+        rim[drawn_cells(self.denoiser)] = False
+        row, column = np.nonzero(rim.reshape(tokens.shape) & (tokens != WALL))
+        if len(row):
+            where = f"row {row[0] + 1}, column {column[0] + 1}"
+            raise MaskobanError(f"the border must be wall all around, but {where} is not; this model needs one")
+        players = int(np.isin(tokens, (PLAYER, PLAYER_ON_GOAL)).sum())
+        boxes = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
+        goals = int(np.isin(tokens, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum())
+        masks = int((tokens == MASK).sum())
+        if players > 1:
+            raise MaskobanError(f"the board has {players} players already, and a board has one")
+        # A masked cell can become the player on a goal, so one cell may serve twice.
+        spare = masks - (players == 0)
+        if masks == 0:
+            return
+        if spare < 0 or (boxes > goals + masks) or (goals > boxes + spare):
+            raise MaskobanError(
+                f"the board has {boxes} boxes and {goals} goals, and {masks} masked cells cannot make up the difference"
+            )
+
+
+def _passing(boards: Tokens, only_solvable: bool, difficulty: str | None, boxes: int | None) -> NDArray[np.bool_]:
+    keep = np.ones(len(boards), dtype=bool)
+    if boxes is not None:
+        keep &= np.isin(boards, (BOX, BOX_ON_GOAL)).sum((1, 2)) == boxes
+    if only_solvable:
+        keep[keep] = solve_many(boards[keep], solutions=False).solved
+    if difficulty is not None:
+        keep[keep] = [rating.word == difficulty for rating in rate_many(boards[keep])]
+    return keep
