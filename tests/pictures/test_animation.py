@@ -52,17 +52,39 @@ def test_the_frames_show_the_positions(tmp_path: Path) -> None:
     assert last.getpixel((last.width - 1, last.height - 1)) == ImageColor.getrgb(palette.DONE_PLANK)
 
 
-def test_an_illegal_solution_leaves_no_file(tmp_path: Path) -> None:
+def test_an_illegal_solution_keeps_the_file_that_was_there(tmp_path: Path) -> None:
+    (tmp_path / "solved.gif").write_bytes(b"old")
     with pytest.raises(MaskobanError, match=re.escape("step 2 ('R')")):
         solution_gif(SOLVED_IN_TWO, "RRR", tmp_path / "solved.gif")
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.iterdir()] == ["solved.gif"]
+    assert (tmp_path / "solved.gif").read_bytes() == b"old"
 
 
 def test_a_reveal_is_one_frame_a_step_and_the_finished_boards_for_long(tmp_path: Path) -> None:
     frames = revealed(np.stack([SOLVED_IN_TWO.tokens] * 2))
     reveal_gif(frames, tmp_path / "drawn.gif", ["one", "two"])
     times = durations_of(tmp_path / "drawn.gif")
-    assert times == [800, *[70] * 18, 3000]
+    assert times == [800, *[70] * 18, 4000]
+
+
+def test_long_drawings_are_shown_faster(tmp_path: Path) -> None:
+    reveal_gif(revealed(np.zeros((1, 12, 12), np.uint8)), tmp_path / "drawn.gif", cell=8)
+    times = durations_of(tmp_path / "drawn.gif")
+    assert times == [800, *[30] * 144, 4000]
+
+
+def test_captions_wait_for_the_boards_to_be_finished(tmp_path: Path) -> None:
+    frames = revealed(SOLVED_IN_TWO.tokens[None])
+    reveal_gif(frames, tmp_path / "drawn.gif", ["solved\n2 pushes"])
+    layout = Layout.of([SOLVED_IN_TWO.tokens], ["solved\n2 pushes"], cell=24)
+    pictures = frames_of(tmp_path / "drawn.gif")
+    for line, (x, y, ink) in layout.caption(0):
+        colours = [
+            {colour for _, colour in picture.crop((x - 30, y - 6, x + 30, y + 6)).getcolors(65536) or []}
+            for picture in pictures
+        ]
+        assert {len(seen) for seen in colours[:-1]} == {1}, line
+        assert ImageColor.getrgb(ink) in colours[-1], line
 
 
 def test_a_reveal_outlines_what_is_new_and_nothing_at_the_end(tmp_path: Path) -> None:

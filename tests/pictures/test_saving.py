@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from maskoban.boards import MaskobanError
-from maskoban.pictures import board_svg, save_picture, sheet, whole_file
+from maskoban.pictures import board_svg, check_animation, check_picture, save_picture, sheet
 from tests.pictures.boards import HOUSE, SOLVED_IN_TWO
 
 
@@ -44,15 +44,12 @@ def test_a_place_that_cannot_be_written_is_named(tmp_path: Path, name: str, sent
     assert str(raised.value) == f"{tmp_path / name}: {sentence}"
 
 
-def test_a_failure_keeps_the_file_that_was_there(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"old")
-
-    def interrupted() -> None:
-        with whole_file(tmp_path / "a") as file:
-            file.write(b"half")
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert [path.name for path in tmp_path.iterdir()] == ["a"]
-    assert (tmp_path / "a").read_bytes() == b"old"
+def test_the_name_and_the_place_can_be_checked_before_any_work(tmp_path: Path) -> None:
+    check_picture(tmp_path / "board.png")
+    check_animation(tmp_path / "board.gif")
+    for check, name in [(check_picture, "board.gif"), (check_animation, "board.png")]:
+        with pytest.raises(MaskobanError, match="expected a name that ends with"):
+            check(tmp_path / name)
+        with pytest.raises(MaskobanError, match="cannot be written: No such file or directory"):
+            check(tmp_path / "nowhere" / Path(name).with_suffix(".svg" if check is check_picture else ".gif"))
+    assert list(tmp_path.iterdir()) == []

@@ -1,7 +1,7 @@
 """What a board is: its tiles, levels, their identity, and every file people keep them in."""
 
 from .errors import LevelFileError, MaskobanError
-from .files import FORMATS, detect, read, read_boards, stream, write
+from .files import FORMATS, check_place, check_writable, detect, read, read_boards, stream, whole_file, write
 from .identity import canonical_text, exact_ids, ids
 from .level import Level
 from .symmetry import symmetries
@@ -38,6 +38,8 @@ __all__ = [
     "MaskobanError",
     "Tokens",
     "canonical_text",
+    "check_place",
+    "check_writable",
     "detect",
     "exact_ids",
     "ids",
@@ -45,5 +47,6 @@ __all__ = [
     "read_boards",
     "stream",
     "symmetries",
+    "whole_file",
     "write",
 ]

@@ -138,7 +138,7 @@ def write(path: str | os.PathLike[str], levels: Iterable[Level] | Tokens, format
     if first is None:
         raise MaskobanError(f"no levels to write to {name}")
     rest = itertools.chain([first], each)
-    if name != "-" and (name.endswith(os.sep) or os.path.isdir(name)):
+    if _is_folder(name):
         _write_folder(name, rest, format)
         return
     writer = _format(format or _ending(name)).write
@@ -146,8 +146,71 @@ def write(path: str | os.PathLike[str], levels: Iterable[Level] | Tokens, format
         writer(sys.stdout.buffer, rest)
         sys.stdout.buffer.flush()
         return
-    with _beside(name) as out:
+    with whole_file(name) as out:
         writer(out, rest)
+
+
+@contextmanager
+def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A file to write that takes its name once it is whole: no half-written file stays, no old one is lost.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with whole_file(folder + "/a") as file:
+    ...         _ = file.write(b"board")
+    ...     Path(folder, "a").read_bytes()
+    b'board'
+    """
+    name = os.fspath(path)
+    target = os.path.realpath(name)
+    if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe cannot be replaced
+        with _said(name, "written"), open(target, "wb") as out:
+            yield out
+        return
+    folder, base = os.path.split(target)
+    part = os.path.join(folder, f".{base}.{secrets.token_hex(4)}.part")
+    try:
+        with _said(name, "written"), open(part, "xb") as out:
+            yield out
+        with _said(name, "written"):
+            os.replace(part, target)
+    except BaseException:
+        if os.path.exists(part):
+            os.unlink(part)
+        raise
+
+
+def check_place(path: str | os.PathLike[str]) -> None:
+    """Raise now what opening a file there would raise after the long work whose result it is to hold.
+
+    >>> check_place("nowhere/sheet.png")
+    Traceback (most recent call last):
+        ...
+    maskoban.boards.errors.LevelFileError: nowhere/sheet.png: cannot be written: No such file or directory
+    """
+    name = os.fspath(path)
+    target = os.path.realpath(name)
+    if os.path.isfile(target) or not os.path.exists(target):
+        with _said(name, "written"), tempfile.TemporaryFile(dir=os.path.dirname(target)):
+            pass
+
+
+def check_writable(path: str | os.PathLike[str], format: str | None = None) -> None:
+    """Raise now what :func:`write` would say later about the name, the format or the place.
+
+    >>> check_writable("boards.doc")
+    Traceback (most recent call last):
+        ...
+    maskoban.boards.errors.MaskobanError: boards.doc: which format? expected a name that ends with .xsb, ...
+    """
+    name = os.fspath(path)
+    if not _is_folder(name):
+        _format(format or _ending(name))
+        if name != "-":
+            check_place(name)
+
+
+def _is_folder(name: str) -> bool:
+    return name != "-" and (name.endswith(os.sep) or os.path.isdir(name))
 
 
 def _format(name: str) -> Format:
@@ -216,27 +279,6 @@ def _opened(name: str) -> Iterator[tuple[BinaryIO, bytes]]:
         yield source, head
 
 
-@contextmanager
-def _beside(name: str) -> Iterator[BinaryIO]:
-    """A file that takes the place of ``name`` once it is whole."""
-    target = os.path.realpath(name)
-    if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe cannot be replaced
-        with _said(name, "written"), open(target, "wb") as out:
-            yield out
-        return
-    folder, base = os.path.split(target)
-    part = os.path.join(folder, f".{base}.{secrets.token_hex(4)}.part")
-    try:
-        with _said(name, "written"), open(part, "xb") as out:
-            yield out
-        with _said(name, "written"):
-            os.replace(part, target)
-    except BaseException:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise
-
-
 def _write_folder(folder: str, levels: Iterator[Level], format: str | None) -> None:
     if format not in (None, "boxoban"):
         raise MaskobanError(f"{folder}: a folder holds Boxoban files, not {format}; expected a file name")
@@ -246,7 +288,7 @@ def _write_folder(folder: str, levels: Iterator[Level], format: str | None) -> N
         thousand = list(itertools.islice(levels, A_FILE))
         if not thousand:
             return
-        with _beside(os.path.join(folder, f"{number:03}.txt")) as out:
+        with whole_file(os.path.join(folder, f"{number:03}.txt")) as out:
             write_boxoban(out, thousand)
 
 

@@ -9,17 +9,32 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw
 
-from maskoban.boards import Level, MaskobanError
+from maskoban.boards import Level, MaskobanError, check_place, whole_file
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures import palette
 from maskoban.pictures.board import Mark
 from maskoban.pictures.colours import COUNT, in_shared_colours, shared_colours
-from maskoban.pictures.saving import whole_file
 from maskoban.pictures.sheet import sheet
 from maskoban.solving.replay import play
 
 #: Milliseconds: to see how it begins, for each step, and to admire how it ends.
-START, WALK, PUSH, REVEAL, END = 800, 80, 130, 70, 3000
+START, WALK, PUSH, END = 800, 80, 130, 3000
+
+#: Milliseconds of a reveal: each step, but all of them no longer than people like to watch; the captions.
+REVEAL, FASTEST, WATCHED, READ = 70, 20, 5000, 4000
+
+
+def check_animation(path: str | Path) -> None:
+    """Raise now what saving an animation would say later about the name or the place.
+
+    >>> check_animation("drawn.mp4")
+    Traceback (most recent call last):
+        ...
+    maskoban.boards.errors.MaskobanError: drawn.mp4: which kind of animation? expected a name ...
+    """
+    if Path(path).suffix.lower() != ".gif":
+        raise MaskobanError(f"{path}: which kind of animation? expected a name that ends with .gif")
+    check_place(path)
 
 
 def solution_gif(level: Level, lurd: str, path: str | Path, cell: int = 32) -> None:
@@ -53,7 +68,7 @@ def reveal_gif(
 ) -> None:
     """Save boards being drawn cell by cell, from a trajectory of tokens (frames, n, height, width).
 
-    Cells that changed since the frame before are outlined.
+    Cells that changed since the frame before are outlined; captions appear under the finished boards.
 
     >>> import tempfile
     >>> frames = np.array([[[[7, 7]]], [[[7, 1]]], [[[2, 1]]]], np.uint8)
@@ -71,10 +86,16 @@ def reveal_gif(
         [[Mark(row, column) for row, column in np.argwhere(changed).tolist()] for changed in now != before]
         for before, now in pairwise(frames)
     ]
-    # The last boards once more without outlines: that is the frame people look at.
-    shown = chain(zip(frames, marks, strict=True), [(frames[-1], no_marks)])
-    pictures = (sheet(list(boards), captions, columns, cell, outlined) for boards, outlined in shown)
-    _save(pictures, [START, *[REVEAL] * (len(frames) - 1), END], path)
+    # Room for the captions is kept from the start, so that nothing moves when they appear.
+    waiting = None if captions is None else ["\n" * len(caption.splitlines()) for caption in captions]
+    drawing = (
+        sheet(list(boards), waiting, columns, cell, outlined)
+        for boards, outlined in zip(frames, marks, strict=True)
+    )
+    finished = sheet(list(frames[-1]), captions, columns, cell)
+    steps = len(frames) - 1
+    step = min(REVEAL, max(FASTEST, WATCHED // max(1, steps) // 10 * 10))  # a GIF counts in hundredths
+    _save(chain(drawing, [finished]), [START, *[step] * steps, READ], path)
 
 
 def _draw_progress(picture: Image.Image, share: float, cell: int) -> None:
@@ -85,8 +106,7 @@ def _draw_progress(picture: Image.Image, share: float, cell: int) -> None:
 
 
 def _save(frames: Iterable[Image.Image], milliseconds: list[int], path: str | Path) -> None:
-    if Path(path).suffix.lower() != ".gif":
-        raise MaskobanError(f"{path}: which kind of animation? expected a name that ends with .gif")
+    check_animation(path)
     reduced = map(in_shared_colours, frames)
     with whole_file(path) as file:
         next(reduced).save(

@@ -2,40 +2,27 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from pathlib import Path
-from typing import BinaryIO
 
-from maskoban.boards.errors import MaskobanError
+from maskoban.boards import MaskobanError, check_place, whole_file
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures.board import Mark, board_image
 from maskoban.pictures.sheet import Layout, sheet
 from maskoban.pictures.svg import board_svg, sheet_svg
 
 
-@contextmanager
-def whole_file(path: str | Path) -> Iterator[BinaryIO]:
-    """A file to write that takes its name only when the block ends well; no half-written file stays.
+def check_picture(path: str | Path) -> None:
+    """Raise now what :func:`save_picture` would say later about the name or the place.
 
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(folder + "/a") as file:
-    ...         _ = file.write(b"board")
-    ...     Path(folder, "a").read_bytes()
-    b'board'
+    >>> check_picture("board.bmp")
+    Traceback (most recent call last):
+        ...
+    maskoban.boards.errors.MaskobanError: board.bmp: which kind of picture? expected a name that ends with ...
     """
-    target = Path(path)
-    part = target.with_name(f".{target.name}.{os.getpid()}.part")
-    try:
-        with open(part, "wb") as file:
-            yield file
-        os.replace(part, target)
-    except OSError as error:
-        raise MaskobanError(f"{target}: cannot be written: {error.strerror}") from None
-    finally:
-        part.unlink(missing_ok=True)
+    if Path(path).suffix.lower() not in (".png", ".svg"):
+        raise MaskobanError(f"{path}: which kind of picture? expected a name that ends with .png or .svg")
+    check_place(path)
 
 
 def save_picture(
@@ -46,20 +33,18 @@ def save_picture(
 ) -> None:
     """Save one board alone, or several on a sheet with their captions, as ``.png`` or ``.svg``.
 
-    >>> import tempfile
+    >>> import os, tempfile
     >>> import numpy as np
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     save_picture(folder + "/board.svg", [np.zeros((3, 3), np.uint8)])
     ...     os.listdir(folder)
     ['board.svg']
     """
-    ending = Path(path).suffix.lower()
-    if ending not in (".png", ".svg"):
-        raise MaskobanError(f"{path}: which kind of picture? expected a name that ends with .png or .svg")
+    check_picture(path)
     alone = len(boards) == 1 and not captions
     cell = 32 if alone else _largest_cell(boards, captions)
     with whole_file(path) as file:
-        if ending == ".svg":
+        if Path(path).suffix.lower() == ".svg":
             first = marks[0] if marks else ()
             text = (
                 board_svg(boards[0], cell, first) if alone else sheet_svg(boards, captions, None, cell, marks)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import zip_longest
+
 from rich.console import Console
 from rich.text import Text
 
@@ -32,6 +35,8 @@ _CELLS = {
     MASK: ("??", palette.MASK_STAR, palette.MASK_INSET),
 }
 
+_GAP = "   "
+
 
 def board_text(tokens: Tokens, console: Console) -> Text:
     """The board for this console: coloured cells on a terminal with colours, else one letter a cell.
@@ -56,3 +61,37 @@ def board_text(tokens: Tokens, console: Console) -> Text:
             else:
                 text.append(letters, f"bold {ink} on {palette.ROCK if look == ROCK else behind}")
     return text
+
+
+def sheet_text(boards: Sequence[Tokens], captions: Sequence[Text], console: Console) -> Text:
+    """Boards side by side, as many as the console is wide, each with its caption below.
+
+    >>> import io
+    >>> import numpy as np
+    >>> board = np.array([[2, 3, 4]], np.uint8)
+    >>> narrow = Console(file=io.StringIO(), width=10)
+    >>> print(sheet_text([board] * 3, [Text("a"), Text("b"), Text("c")], narrow).plain)
+    @$.   @$.
+    a     b
+    <BLANKLINE>
+    @$.
+    c
+    """
+    cards = [
+        [*board_text(board, console).split("\n"), *caption.split("\n")]
+        for board, caption in zip(boards, captions, strict=True)
+    ]
+    wide = max(line.cell_len for card in cards for line in card)
+    columns = max(1, (console.width + len(_GAP)) // (wide + len(_GAP)))
+    rows = []
+    for start in range(0, len(cards), columns):
+        for *lines, last in zip_longest(*cards[start : start + columns], fillvalue=Text()):
+            rows.append(Text(_GAP).join([*(_padded(line, wide) for line in lines), last]))
+        rows.append(Text())
+    return Text("\n").join(rows[:-1])
+
+
+def _padded(line: Text, width: int) -> Text:
+    padded = line.copy()
+    padded.pad_right(width - line.cell_len)
+    return padded
