@@ -23,7 +23,7 @@ from maskoban.boards.tiles import WALL
 from maskoban.diffusion import attention, feedforward
 from maskoban.diffusion.sampler import blank, draw, draw_many
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
-from maskoban.training.checkpoint import build_network
+from maskoban.training.checkpoint import new_network
 from maskoban.training.loop import Options, Trainer
 from maskoban.training.presets import BEST, PAPER, Preset
 
@@ -65,14 +65,19 @@ def check_attention() -> None:
     """The fused kernels against plain torch in fp32, on fresh random input."""
     for cells, heads, width, rotate in ((64, 4, 64, True), (100, 8, 32, False)):
         side = int(cells**0.5)
-        qkv = torch.randn(64, cells, 3 * heads * width, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+        qkv = torch.randn(
+            64, cells, 3 * heads * width, device="cuda", dtype=torch.bfloat16, requires_grad=True
+        )
         table = attention.rotary_table(side, side, width).cuda() if rotate else None
         grad = torch.randn(64, cells, heads * width, device="cuda", dtype=torch.bfloat16)
         out = attention.attend(qkv, heads, table)
         (dqkv,) = torch.autograd.grad(out, qkv, grad)
         exact = attention.attend_reference(qkv.float(), heads, table)
         (dexact,) = torch.autograd.grad(exact, qkv, grad.float())
-        off = [float((x.float() - y.float()).norm() / y.float().norm()) for x, y in ((out, exact), (dqkv, dexact))]
+        off = [
+            float((x.float() - y.float()).norm() / y.float().norm())
+            for x, y in ((out, exact), (dqkv, dexact))
+        ]
         print(f"attention {cells} cells: relative error forward {off[0]:.1e}, backward {off[1]:.1e}")
         assert max(off) < 2e-2
 
@@ -83,7 +88,14 @@ def check_feedforward() -> None:
     grad = torch.randn(64, 64, 1024, device="cuda", dtype=torch.bfloat16)
     y = feedforward.squared_relu_linear(x, w)
     exact = torch.relu(x.float() @ w.float().T).square()
-    pairs = [(y, exact), *zip(torch.autograd.grad(y, (x, w), grad), torch.autograd.grad(exact, (x, w), grad.float()), strict=True)]
+    pairs = [
+        (y, exact),
+        *zip(
+            torch.autograd.grad(y, (x, w), grad),
+            torch.autograd.grad(exact, (x, w), grad.float()),
+            strict=True,
+        ),
+    ]
     off = [float((a.float() - b.float()).norm() / b.float().norm()) for a, b in pairs]
     print("squared ReLU layer: relative errors", " ".join(f"{e:.1e}" for e in off))
     assert max(off) < 2e-2
@@ -91,7 +103,9 @@ def check_feedforward() -> None:
 
 def training(preset: Preset, top: float, profile: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        trainer = Trainer(preset, boards(200_000), boards(4096), Path(folder), Options(device="cuda", compile=True))
+        trainer = Trainer(
+            preset, boards(200_000), boards(4096), Path(folder), Options(device="cuda", compile=True)
+        )
 
         def several() -> None:
             for _ in range(10):
@@ -114,11 +128,13 @@ def training(preset: Preset, top: float, profile: bool) -> None:
             with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as report:
                 several()
                 torch.cuda.synchronize()
-            print(report.key_averages().table(sort_by="cuda_time_total", row_limit=40, max_name_column_width=90))
+            print(
+                report.key_averages().table(sort_by="cuda_time_total", row_limit=40, max_name_column_width=90)
+            )
 
 
 def drawing(preset: Preset, top: float, batch: int) -> None:
-    network = build_network(preset).cuda().compute_in(torch.bfloat16).eval()
+    network = new_network(preset).cuda().compute_in(torch.bfloat16).eval()
     denoiser = TorchDenoiser(network, preset.diffusion_steps, batch=batch, compiled=True)
     start = blank(denoiser, 8 * batch)
     draw(denoiser, start[:1], 0)  # compiles
@@ -137,7 +153,9 @@ def main() -> None:
     profile = p.parse_args().profile
     torch.set_float32_matmul_precision("high")
     top = ceiling()
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}: a large bf16 product {top / 1e12:.0f} TFLOP/s")
+    print(
+        f"{torch.cuda.get_device_name()}, torch {torch.__version__}: a large bf16 product {top / 1e12:.0f} TFLOP/s"
+    )
     check_attention()
     check_feedforward()
     training(SMALL, top, profile)

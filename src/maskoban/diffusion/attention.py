@@ -33,9 +33,7 @@ def rotary_table(height: int, width: int, head_width: int) -> Tensor:
     frequency = 100.0 ** (-torch.arange(pairs, dtype=torch.float64) / pairs)
     rows = torch.arange(height, dtype=torch.float64).repeat_interleave(width)
     columns = torch.arange(width, dtype=torch.float64).repeat(height)
-    angle = torch.cat(
-        [rows[:, None] * frequency, columns[:, None] * frequency], dim=1
-    )
+    angle = torch.cat([rows[:, None] * frequency, columns[:, None] * frequency], dim=1)
     return torch.stack([angle.cos(), angle.sin()]).float()
 
 
@@ -57,9 +55,7 @@ def attend_reference(qkv: Tensor, heads: int, rotary: Tensor | None = None, drop
     table is given, and each attention weight is dropped with probability ``dropout``.
     """
     boards, cells, _ = qkv.shape
-    q, k, v = qkv.view(boards, cells, 3, heads, -1).permute(
-        2, 0, 3, 1, 4
-    )
+    q, k, v = qkv.view(boards, cells, 3, heads, -1).permute(2, 0, 3, 1, 4)
     q, k = normalise_and_rotate(q, rotary), normalise_and_rotate(k, rotary)
     scores = (q @ k.transpose(-1, -2)).float() / math.sqrt(q.shape[-1])
     weights = torch.softmax(scores, dim=-1)

@@ -63,13 +63,12 @@ def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):  # type: i
     return tl.where(h.to(tl.float32) * 2.0**-32 >= P, 1.0 / (1.0 - P), 0.0)
 
 
-_ATTENTION = [
-    triton.Config({"ROWS": rows}, num_warps=warps) for rows in (32, 64, 128) for warps in (4, 8) if warps * 32 >= rows
-]
+_ATTENTION = [triton.Config({"ROWS": rows}, num_warps=warps) for rows in (32, 64, 128) for warps in (4, 8)]
 
 
-def _fitting(configs, arguments, **_):  # type: ignore[no-untyped-def]
-    return [c for c in configs if c.kwargs["ROWS"] <= max(32, arguments["BLOCK"])]
+def _fitting(configs, positional, **named):  # type: ignore[no-untyped-def]
+    """Blocks of rows no taller than a board."""
+    return [c for c in configs if c.kwargs["ROWS"] <= named["BLOCK"]]
 
 
 @triton.autotune(_ATTENTION, key=["cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting})
@@ -238,7 +237,9 @@ def _relu_squared(  # type: ignore[no-untyped-def]
         columns = first + tl.arange(0, BN)
         b = tl.load(w + columns[None, :] * K + inner[:, None])
         total = tl.maximum(tl.dot(a, b), 0.0) * unit[:, None]
-        tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
+        tl.store(
+            y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside
+        )
 
 
 def relu_squared(x: Tensor, weight: Tensor) -> Tensor:

@@ -1,8 +1,8 @@
 """The model as people use it: load it, draw boards, complete half-drawn ones, watch it draw.
 
-    model = maskoban.load()
-    for level in model.generate(9, seed=7):
-        print(level)
+model = maskoban.load()
+for level in model.generate(9, seed=7):
+    print(level)
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ class Model:
             if drawn >= RAREST * n:
                 wish = ", ".join(filter(None, ["solvable" if only_solvable else "", difficulty or "",
                                                f"{boxes} boxes" if boxes is not None else ""]))  # fmt: skip
-                raise MaskobanError(f"only {len(kept)} of {drawn} boards drawn were as asked ({wish}); gave up")
+                raise MaskobanError(
+                    f"only {len(kept)} of {drawn} boards drawn were as asked ({wish}); gave up"
+                )
             count = n if not filtered else max(n - len(kept), min(self.denoiser.batch, 2 * n))
             boards = self.sample(count, seed, first=drawn, progress=None if filtered else progress, **how)
             for i in np.nonzero(_passing(boards, only_solvable, difficulty, boxes))[0][: n - len(kept)]:
@@ -227,7 +229,9 @@ class Model:
         row, column = np.nonzero(rim.reshape(tokens.shape) & (tokens != WALL))
         if len(row):
             where = f"row {row[0] + 1}, column {column[0] + 1}"
-            raise MaskobanError(f"the border must be wall all around, but {where} is not; this model needs one")
+            raise MaskobanError(
+                f"the border must be wall all around, but {where} is not; this model needs one"
+            )
         players = int(np.isin(tokens, (PLAYER, PLAYER_ON_GOAL)).sum())
         boxes = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
         goals = int(np.isin(tokens, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum())
@@ -244,7 +248,9 @@ class Model:
             )
 
 
-def _passing(boards: Tokens, only_solvable: bool, difficulty: str | None, boxes: int | None) -> NDArray[np.bool_]:
+def _passing(
+    boards: Tokens, only_solvable: bool, difficulty: str | None, boxes: int | None
+) -> NDArray[np.bool_]:
     keep = np.ones(len(boards), dtype=bool)
     if boxes is not None:
         keep &= np.isin(boards, (BOX, BOX_ON_GOAL)).sum((1, 2)) == boxes

@@ -12,11 +12,14 @@ The matrices of all blocks are stacked along a leading axis, so that an optimise
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, TILES
 from maskoban.diffusion.attention import attend, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import dropout, draw_seeds
@@ -182,6 +185,34 @@ class InteriorNetwork(Network):
         key = normalise_and_rotate(key, self.rotary)
         weights = torch.softmax((q @ key.transpose(-1, -2)).float() / math.sqrt(q.shape[-1]), dim=-1)
         return (weights.to(value.dtype) @ value).transpose(1, 2).reshape(boards, k, self.d)
+
+
+def build_network(settings: Mapping[str, Any]) -> Network:
+    """A network from the settings of the run that trained it (the fields of a preset), weights not yet loaded."""
+    names = ("height", "width", "d", "blocks", "heads", "hidden")
+    shape: dict[str, int] = {name: settings[name] for name in names}
+    if settings["network"] == "paper":
+        return PaperNetwork(**shape, dropout=settings["dropout"])
+    if settings["dropout"]:
+        raise MaskobanError("the interior network has no dropout; set dropout to 0 in the preset")
+    return InteriorNetwork(**shape)
+
+
+@torch.no_grad()
+def restore_network(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
+    """Put saved weights into the network, averaged ones where there are any; what does not fit is named."""
+    prefix = "ema." if any(name.startswith("ema.") for name in tensors) else "net."
+    load_weights(network, tensors, prefix)
+
+
+@torch.no_grad()
+def load_weights(network: nn.Module, tensors: Mapping[str, Tensor], prefix: str) -> None:
+    for name, value in network.state_dict().items():
+        saved = tensors.get(prefix + name)
+        if saved is None or saved.shape != value.shape:
+            what = "missing" if saved is None else f"of shape {tuple(saved.shape)}, not {tuple(value.shape)}"
+            raise MaskobanError(f"the checkpoint does not fit the network: {name} is {what}")
+        value.copy_(saved)
 
 
 def sinusoid(t: Tensor, d: int) -> Tensor:

@@ -26,7 +26,9 @@ class OnnxDenoiser:
             options.intra_op_num_threads = threads
         try:
             self._session = ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-            self.facts: dict[str, Any] = json.loads(self._session.get_modelmeta().custom_metadata_map["maskoban"])
+            self.facts: dict[str, Any] = json.loads(
+                self._session.get_modelmeta().custom_metadata_map["maskoban"]
+            )
         except Exception as error:  # ONNX Runtime's own exceptions share no base but this
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise MaskobanError(f"{path}: not a model maskoban can load: {reason}") from error
@@ -34,9 +36,7 @@ class OnnxDenoiser:
         self.margin, self.steps = self.facts["margin"], self.facts["diffusion_steps"]
         self.batch = batch
 
-    def logits(
-        self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
+    def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
         feed = {"tokens": tokens.astype(np.int64), "cells": np.ascontiguousarray(cells)}
         if self.facts["timed"]:
             feed["t"] = t

@@ -21,7 +21,12 @@ class TorchDenoiser:
     """
 
     def __init__(self, network: Network, steps: int, batch: int = 256, compiled: bool = False) -> None:
-        self.height, self.width, self.margin, self.steps = network.height, network.width, network.margin, steps
+        self.height, self.width, self.margin, self.steps = (
+            network.height,
+            network.width,
+            network.margin,
+            steps,
+        )
         self.network, self.batch = network, batch
         # Two batches at once on a device: one is drawn here while the other is computed there.
         self.overlap = 2 if next(network.parameters()).is_cuda else 1
@@ -30,9 +35,7 @@ class TorchDenoiser:
             self.forward = torch.compile(network, dynamic=False)
 
     @torch.no_grad()
-    def logits(
-        self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
+    def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
         n, device = len(tokens), next(self.network.parameters()).device
         out = torch.empty((n, cells.shape[1], TILES), pin_memory=device.type == "cuda")
         for start in range(0, n, self.batch):

@@ -9,26 +9,28 @@ from typing import Any
 import torch
 
 from maskoban.boards.errors import MaskobanError
+from maskoban.diffusion.network import build_network, restore_network
+from maskoban.diffusion.tensorfile import load_folder
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 
 
 def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser, dict[str, Any]]:
-    """A denoiser on ``device``, and the facts about it. Half the weights' width, full-width draws."""
-    # The network's shape is the run's preset, which lives with training; nothing else here needs that folder.
-    from maskoban.training.checkpoint import build_network, load_checkpoint, restore_network
-
-    exported = folder / "model.safetensors"
-    tensors, preset, progress, _ = load_checkpoint(exported if exported.is_file() else folder)
-    network = build_network(preset)
-    prefix = "ema." if any(name.startswith("ema.") for name in tensors) else "net."
-    with torch.no_grad():
-        restore_network(network, tensors, prefix)
+    """A denoiser on ``device``, in bf16 on CUDA and fp32 elsewhere, and the facts about it."""
+    tensors, metadata = load_folder(folder)
+    try:
+        settings = json.loads(metadata["preset"])
+        network = build_network(settings)
+    except (KeyError, TypeError, ValueError) as error:
+        raise MaskobanError(f"{folder}: not a model of maskoban's: {error}") from error
+    restore_network(network, tensors)
     try:
         network = network.to(device).eval()
     except (RuntimeError, AssertionError) as error:
         raise MaskobanError(f"no device {device!r} here: {str(error).splitlines()[0]}") from error
-    on_cuda = network.token.weight.is_cuda
+    on_cuda = device.startswith("cuda")
     if on_cuda:
         network.compute_in(torch.bfloat16)
-    facts = {"name": preset.name, "training_steps": progress.step, "preset": json.loads(json.dumps(preset.__dict__))}
-    return TorchDenoiser(network, preset.diffusion_steps, batch=2048 if on_cuda else 64, compiled=on_cuda), facts
+    facts = json.loads(metadata["facts"]) if "facts" in metadata else {"name": settings["name"]}
+    return TorchDenoiser(
+        network, settings["diffusion_steps"], 2048 if on_cuda else 64, compiled=on_cuda
+    ), facts

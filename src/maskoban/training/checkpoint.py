@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from maskoban.boards.errors import MaskobanError
-from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
+from maskoban.diffusion.network import Network, build_network
+from maskoban.diffusion.tensorfile import load_folder, part_name, save_tensors
 from maskoban.training.presets import Preset
-from maskoban.training.tensorfile import load_tensors, save_tensors
 
 
 @dataclass
@@ -29,16 +29,10 @@ class Progress:
     seconds: float = 0.0
 
 
-def build_network(preset: Preset) -> Network:
+def new_network(preset: Preset) -> Network:
     """The preset's network, freshly initialised from the preset's seed."""
     torch.manual_seed(preset.seed)
-    grid = {"height": preset.height, "width": preset.width}
-    shape = {"d": preset.d, "blocks": preset.blocks, "heads": preset.heads, "hidden": preset.hidden}
-    if preset.network == "paper":
-        return PaperNetwork(**grid, **shape, dropout=preset.dropout)
-    if preset.dropout:
-        raise MaskobanError("the interior network has no dropout; set dropout to 0 in the preset")
-    return InteriorNetwork(**grid, **shape)
+    return build_network(dataclasses.asdict(preset))
 
 
 def save_checkpoint(
@@ -77,10 +71,6 @@ def save_checkpoint(
         save_tensors(folder / part_name(i, len(parts)), part, metadata)
 
 
-def part_name(i: int, parts: int) -> str:
-    return "state.safetensors" if parts == 1 else f"state-{i + 1}-of-{parts}.safetensors"
-
-
 def split_by_size(tensors: dict[str, Tensor], largest: int | None) -> list[dict[str, Tensor]]:
     """Greedy: tensors in order, a new part whenever the next would not fit."""
     parts: list[dict[str, Tensor]] = [{}]
@@ -95,19 +85,9 @@ def split_by_size(tensors: dict[str, Tensor], largest: int | None) -> list[dict[
     return parts
 
 
-def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], Preset, Progress, dict[str, object]]:
+def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, dict[str, object]]:
     """All tensors of a checkpoint folder (or of one weights file), its preset and how far it is."""
-    paths = [folder] if folder.is_file() else sorted(folder.glob("state*.safetensors"))
-    if not paths:
-        raise MaskobanError(f"{folder}: no checkpoint there (expected state.safetensors)")
-    tensors: dict[str, Tensor] = {}
-    metadata: dict[str, str] = {}
-    for path in paths:
-        part, metadata = load_tensors(path)
-        tensors.update(part)
-    expected = {part_name(i, len(paths)) for i in range(len(paths))}
-    if folder.is_dir() and {path.name for path in paths} != expected:
-        raise MaskobanError(f"{folder}: parts of the checkpoint are missing: {len(paths)} are there")
+    tensors, metadata = load_folder(place)
     try:
         settings = json.loads(metadata["preset"])
         settings["betas"] = tuple(settings["betas"])
@@ -115,18 +95,8 @@ def load_checkpoint(folder: Path) -> tuple[dict[str, Tensor], Preset, Progress, 
         progress = Progress(**json.loads(metadata["progress"]))
         extra = json.loads(metadata.get("extra", "{}"))
     except (KeyError, TypeError, ValueError) as error:
-        raise MaskobanError(f"{paths[0]}: not a maskoban checkpoint: {error}") from error
+        raise MaskobanError(f"{place}: not a maskoban checkpoint: {error}") from error
     return tensors, preset, progress, extra
-
-
-def restore_network(network: nn.Module, tensors: dict[str, Tensor], prefix: str = "net.") -> None:
-    """Put the checkpoint's weights into the network; a missing or misshapen one is refused by name."""
-    for name, value in network.state_dict().items():
-        saved = tensors.get(prefix + name)
-        if saved is None or saved.shape != value.shape:
-            what = "missing" if saved is None else f"of shape {tuple(saved.shape)}, not {tuple(value.shape)}"
-            raise MaskobanError(f"the checkpoint does not fit the network: {name} is {what}")
-        value.copy_(saved)
 
 
 def restore_optimizer(

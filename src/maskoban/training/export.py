@@ -2,7 +2,8 @@
 
 ``model.safetensors`` holds the weights once, in fp16. ``model.onnx`` is a small graph that names that file as its
 external data, tensor by tensor, and widens each to fp32 when it is loaded: ONNX Runtime computes in fp32
-and nobody stores the weights twice. torch reads the same safetensors file.
+and nobody stores the weights twice. ``model.int8.onnx`` is the same with its products in int8. torch reads the
+same safetensors file.
 """
 
 from __future__ import annotations
@@ -17,15 +18,15 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK
-from maskoban.diffusion.network import Network
+from maskoban.diffusion.network import Network, build_network, restore_network
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
+from maskoban.diffusion.tensorfile import read_header, save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
-from maskoban.training.checkpoint import build_network, load_checkpoint, restore_network
-from maskoban.training.tensorfile import read_header, save_tensors
+from maskoban.training.checkpoint import load_checkpoint
 
 OPSET = 20
 
@@ -33,16 +34,15 @@ OPSET = 20
 TOLERANCE = 1e-3
 
 
-def export(run: Path, out: Path, name: str | None = None, int8: bool = False) -> dict[str, Any]:
-    """Write ``model.safetensors`` and ``model.onnx`` (with ``int8``, also ``model.int8.onnx``) into ``out``.
+def export(run: Path, out: Path, name: str | None = None) -> dict[str, Any]:
+    """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
-    The graph is checked against torch before this returns; the facts that were written are returned.
+    The fp32 graph is checked against torch before this returns; the facts that were written are returned.
     """
     tensors, preset, progress, _ = load_checkpoint(run)
-    network = build_network(preset)
-    prefix = "ema." if any(key.startswith("ema.") for key in tensors) else "net."
+    network = build_network(dataclasses.asdict(preset))
+    restore_network(network, tensors)
     with torch.no_grad():
-        restore_network(network, tensors, prefix)
         for p in network.parameters():
             p.copy_(p.half().float())  # what ships is what is checked
     network.eval()
@@ -66,12 +66,10 @@ def export(run: Path, out: Path, name: str | None = None, int8: bool = False) ->
         "facts": json.dumps(facts),
     }
     save_tensors(weights, halves, settings)
-    graph = _graph(network)
-    plain = _with_facts(onnx.ModelProto.FromString(graph.SerializeToString()), facts)
-    _write(_with_facts(_pointing_at(graph, weights), facts), out / "model.onnx")
+    graph = _with_facts(_pointing_at(_graph(network), weights), facts)
+    _write(graph, out / "model.onnx")
     _check(network, preset.diffusion_steps, out / "model.onnx")
-    if int8:
-        _write_int8(plain, out / "model.int8.onnx")
+    _write(_in_int8(graph), out / "model.int8.onnx")
     return facts
 
 
@@ -121,9 +119,27 @@ def _pointing_at(model: onnx.ModelProto, weights: Path) -> onnx.ModelProto:
         casts.append(helper.make_node("Cast", [half.name], [tensor.name], to=TensorProto.FLOAT))
     nodes = list(model.graph.node)
     del model.graph.initializer[:], model.graph.node[:]
-    model.graph.initializer.extend(kept)
+    model.graph.initializer.extend(_without_copies(kept, nodes))
     model.graph.node.extend(casts + nodes)
     return model
+
+
+def _without_copies(tensors: list[TensorProto], nodes: list[onnx.NodeProto]) -> list[TensorProto]:
+    """One of each constant: the exporter repeats the rotary table in every block."""
+    first: dict[tuple[Any, ...], str] = {}
+    renamed: dict[str, str] = {}
+    kept = []
+    for tensor in tensors:
+        key = (tensor.data_type, tuple(tensor.dims), tensor.raw_data)
+        if tensor.data_location != TensorProto.EXTERNAL and tensor.raw_data and key in first:
+            renamed[tensor.name] = first[key]
+            continue
+        first.setdefault(key, tensor.name)
+        kept.append(tensor)
+    for node in nodes:
+        for i, name in enumerate(node.input):
+            node.input[i] = renamed.get(name, name)
+    return kept
 
 
 def _with_facts(model: onnx.ModelProto, facts: dict[str, Any]) -> onnx.ModelProto:
@@ -142,13 +158,44 @@ def _write(model: onnx.ModelProto, path: Path) -> None:
         raise MaskobanError(f"{path}: cannot be written: {error.strerror}") from error
 
 
-def _write_int8(model: onnx.ModelProto, path: Path) -> None:
-    """Weights of the matrix products in int8, activations quantised on the fly: smaller and faster, a little off."""
-    from onnxruntime.quantization import QuantType, quantize_dynamic
+def _in_int8(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The graph with every product of an activation and a weight taken in int8.
 
-    partial = path.with_name(path.name + ".partial")
-    quantize_dynamic(model, partial, weight_type=QuantType.QInt8, per_channel=True, op_types_to_quantize=["MatMul", "Gemm"])
-    os.replace(partial, path)
+    A row x of activations becomes round(x / s) + 128 with s = max|x| / 127, a column of weights likewise with its own
+    scale; the integer product is exact, so a board's logits do not depend on the batch it is in. The weights are
+    still the fp16 ones beside the graph: quantising them is part of the graph, done once when it is loaded.
+    """
+    fixed = {tensor.name for tensor in model.graph.initializer}
+    nodes: list[onnx.NodeProto] = []
+    constants = {"int8.127": np.float32(127), "int8.128": np.float32(128), "int8.tiny": np.float32(1e-12),
+                 "int8.zero": np.uint8(128), "int8.last": np.array([-1], np.int64), "int8.rows": np.array([0], np.int64)}  # fmt: skip
+    for node in model.graph.node:
+        if all(name in fixed for name in node.input if name):
+            fixed.update(node.output)
+        if node.op_type != "MatMul" or node.input[1] not in fixed or node.input[0] in fixed:
+            nodes.append(node)
+            continue
+        x, w, y = node.input[0], node.input[1], node.output[0]
+
+        def add(op: str, inputs: list[str], output: str, y: str = y, **attributes: Any) -> str:
+            nodes.append(helper.make_node(op, inputs, [f"{y}.{output}"], **attributes))
+            return f"{y}.{output}"
+
+        def scale(of: str, axis: str, output: str) -> str:
+            largest = add("ReduceMax", [add("Abs", [of], output + ".abs"), axis], output + ".max", keepdims=1)
+            return add("Max", [add("Div", [largest, "int8.127"], output + ".div"), "int8.tiny"], output)
+
+        sx, sw = scale(x, "int8.last", "sx"), scale(w, "int8.rows", "sw")
+        wq = add("Cast", [add("Round", [add("Div", [w, sw], "w.div")], "w.round")], "wq", to=TensorProto.INT8)
+        xr = add("Round", [add("Div", [x, sx], "x.div")], "x.round")
+        xq = add("Cast", [add("Add", [xr, "int8.128"], "x.up")], "xq", to=TensorProto.UINT8)
+        product = add("MatMulInteger", [xq, wq, "int8.zero"], "product")
+        widened = add("Cast", [product], "widened", to=TensorProto.FLOAT)
+        nodes.append(helper.make_node("Mul", [add("Mul", [widened, sx], "by.row"), sw], [y]))
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
+    model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items())
+    return model
 
 
 def _check(network: Network, steps: int, path: Path) -> None:

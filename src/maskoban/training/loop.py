@@ -26,15 +26,15 @@ from torch import Tensor
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, WALL, Tokens
 from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_independently
+from maskoban.diffusion.network import load_weights, restore_network
 from maskoban.diffusion.objective import objective
 from maskoban.diffusion.sampler import blank, draw
 from maskoban.diffusion.schedule import masked_share, weights
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import (
     Progress,
-    build_network,
     load_checkpoint,
-    restore_network,
+    new_network,
     restore_optimizer,
     save_checkpoint,
 )
@@ -71,7 +71,7 @@ class Trainer:
     ) -> None:
         self.preset, self.folder, self.options = preset, folder, options or Options()
         self.device = torch.device(self.options.device)
-        self.network = build_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
+        self.network = new_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
         self.corpus = self._cells(corpus, "the training corpus")
         self.held_out = self._cells(held_out, "the held-out boards")[: preset.validation_boards]
         if len(self.corpus) < preset.batch:
@@ -303,10 +303,9 @@ class Trainer:
                 if getattr(preset, f.name) != getattr(self.preset, f.name)
             ]
             raise MaskobanError(f"{self.folder}: that run has other settings: {', '.join(changed)} differ")
-        with torch.no_grad():
-            restore_network(self.network, tensors)
-            for name, value in (self.ema or {}).items():
-                value.copy_(tensors[f"ema.{name}"])
+        load_weights(self.network, tensors, "net.")
+        for name, value in (self.ema or {}).items():
+            value.copy_(tensors[f"ema.{name}"])
         for key, optimizer in self.optimizers.items():
             restore_optimizer(key, optimizer, self.network, tensors)
         self.scaler.load_state_dict(extra.get("scaler") or {})
@@ -315,9 +314,7 @@ class Trainer:
     def start_from(self, source: Path) -> Trainer:
         """Begin a new run, with its own schedule, from another run's weights."""
         tensors, *_ = load_checkpoint(source)
-        prefix = "ema." if any(name.startswith("ema.") for name in tensors) else "net."
-        with torch.no_grad():
-            restore_network(self.network, tensors, prefix)
+        restore_network(self.network, tensors)
         return self
 
     def _circumstances(self) -> dict[str, Any]:

@@ -94,3 +94,26 @@ def read_header(path: Path) -> tuple[dict[str, dict], int]:  # type: ignore[type
     if not isinstance(header, dict):
         raise MaskobanError(problem)
     return header, 8 + length
+
+
+def part_name(i: int, parts: int) -> str:
+    """The file name of part i of a checkpoint kept in so many parts."""
+    return "state.safetensors" if parts == 1 else f"state-{i + 1}-of-{parts}.safetensors"
+
+
+def load_folder(place: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """All tensors of a weights file, or of a folder with an exported model or the checkpoint of a run."""
+    if (place / "model.safetensors").is_file():
+        place = place / "model.safetensors"
+    if place.is_file():
+        return load_tensors(place)
+    paths = sorted(place.glob("state*.safetensors"))
+    if not paths:
+        raise MaskobanError(f"{place}: no checkpoint there (expected state.safetensors)")
+    if {path.name for path in paths} != {part_name(i, len(paths)) for i in range(len(paths))}:
+        raise MaskobanError(f"{place}: parts of the checkpoint are missing: {len(paths)} are there")
+    tensors: dict[str, Tensor] = {}
+    for path in paths:
+        part, metadata = load_tensors(path)
+        tensors.update(part)
+    return tensors, metadata
