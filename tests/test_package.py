@@ -15,7 +15,7 @@ import maskoban
 SOURCE = Path(maskoban.__file__).parent
 
 # A board travels one way, and the folders are the stations on that way: each knows only those before it.
-STATIONS = ["_core", "boards", "solving", "pictures", "diffusion", "training", "evaluation", "cli"]
+STATIONS = ["_core", "boards", "solving", "pictures", "diffusion", "training", "evaluation", "console", "cli"]
 
 # The package itself, which hands out names of all stations.
 OUTSIDE = {"__init__", "__main__"}
@@ -69,6 +69,10 @@ def test_importing_the_command_line_loads_no_numpy_so_that_help_is_quick() -> No
 def test_solving_needs_no_torch() -> None:
     used = "import maskoban\nassert maskoban.solve(maskoban.Level.parse('@$.')).solved"
     assert not {"torch", "PIL", "onnxruntime"} & loaded_by(used)
+
+
+def test_the_model_needs_no_torch() -> None:
+    assert "torch" not in loaded_by("import maskoban\nmaskoban.load")
 
 
 @pytest.mark.parametrize("name", maskoban.__all__)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from maskoban.boards import Level, MaskobanError, read, write
+    from maskoban.diffusion.model import load
     from maskoban.solving import Limits, rate, solve, solve_many
     from maskoban.solving.repair import repair
 
@@ -29,6 +30,7 @@ _HOMES = {
     "MaskobanError": "maskoban.boards",
     "read": "maskoban.boards",
     "write": "maskoban.boards",
+    "load": "maskoban.diffusion.model",
     "Limits": "maskoban.solving",
     "rate": "maskoban.solving",
     "repair": "maskoban.solving",
@@ -41,6 +43,7 @@ __all__ = [
     "Limits",
     "MaskobanError",
     "__version__",
+    "load",
     "rate",
     "read",
     "repair",

@@ -1,11 +1,11 @@
 """The command line: one thin command per capability.
 
-Heavy modules are imported inside the commands, so that ``--help`` answers at once. Results go to standard
-output, everything else to standard error. Exit codes: 0 fine, 1 something asked for was not found (a level
-without solution, a board that could not be repaired), 2 bad input, 130 interrupted.
+Heavy modules are imported inside the commands, so that ``--help`` answers at once. Exit codes: 0 fine, 1
+something asked for was not found (a level without solution, a board that could not be repaired), 2 bad
+input, 130 interrupted.
 
-A new capability is one more command in the first part, in the order in which a board travels; what several
-commands share stands in the second.
+Commands stand in the order in which a board travels: where boards come from, what is found out about
+them, where they go. What several commands share is in ``console``.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ import io
 import json
 import os
 import sys
-from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Sequence
 from enum import StrEnum
 from itertools import chain, islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from rich.text import Text
+from maskoban.console import CHUNK, Commands, Report, caption, chunks, complain, progress_bar, rated
 
-    from maskoban.boards import Level
-    from maskoban.solving import Limits, Repair
+if TYPE_CHECKING:
+    from maskoban.boards import Level, Tokens
+    from maskoban.solving import Limits
 
 app = typer.Typer(
-    help="Prove, repair, rate, show and convert Sokoban levels.",
+    cls=Commands,
+    help="Draw, complete, prove, repair, rate, show and convert Sokoban levels.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -37,18 +38,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-#: Levels judged together: enough to keep every core busy, few enough to see results soon.
-CHUNK = 512
+#: Boards in one animation: more would be too small to watch and too large to send.
+ANIMATED = 25
 
-_STYLES = {
-    "solved": "green",
-    "solvable": "green",
-    "repaired": "cyan",
-    "unknown": "yellow",
-    "unsolvable": "red",
-    "unrepaired": "red",
-    "malformed": "magenta",
-}
+#: Seconds the solver may take for one search when it judges a drawn board.
+JUDGING_SECONDS = 10
 
 
 class Mode(StrEnum):
@@ -57,6 +51,22 @@ class Mode(StrEnum):
     any = "any"
     pushes = "pushes"
     effort = "effort"
+
+
+class Order(StrEnum):
+    """Which masked cells are drawn first."""
+
+    uniform = "uniform"
+    confidence = "confidence"
+
+
+class Difficulty(StrEnum):
+    """The words of a rating."""
+
+    easy = "easy"
+    medium = "medium"
+    hard = "hard"
+    expert = "expert"
 
 
 File = Annotated[
@@ -68,8 +78,289 @@ States = Annotated[int | None, typer.Option(min=0, help="Give up on a level afte
 Seconds = Annotated[float | None, typer.Option(min=0, help="Give up on a level after so many seconds.")]
 Megabytes = Annotated[int, typer.Option(min=1, help="Memory each thread's search may use.")]
 
+# How to draw, and what becomes of the boards: the same for new boards and for half-drawn ones.
+Seed = Annotated[int, typer.Option(help="Same seed, same boards.")]
+Out = Annotated[str | None, typer.Option(help="Save the boards: .sok, .xsb, .slc, .npz or a folder.")]
+Picture = Annotated[str | None, typer.Option(help="Save a picture of all boards: .png or .svg.")]
+Animate = Annotated[
+    str | None, typer.Option(help=f"Save a .gif of the boards being drawn (the first {ANIMATED}).")
+]
+Temperature = Annotated[float, typer.Option(help="Below 1 draws more likely tiles, above 1 wilder ones.")]
+Polish = Annotated[int, typer.Option(help="Sweeps that redraw every cell once; no solver involved.")]
+Steps = Annotated[
+    int | None, typer.Option(show_default="a cell at a time", help="Draw in fewer, coarser steps.")
+]
+OrderOption = Annotated[Order, typer.Option(help="Which cells are drawn first.")]
+ModelOption = Annotated[
+    str, typer.Option("--model", help="A shipped model's name, a folder, or a Hugging Face hub id.")
+]
+Device = Annotated[str, typer.Option(help="Where the network runs: cpu, or cuda (needs torch).")]
 
-# --- commands -----------------------------------------------------------------------------------------------
+
+# --- commands: where boards come from ----------------------------------------------------------------------
+
+
+@app.command()
+def generate(
+    n: Annotated[int, typer.Option("-n", "--boards", min=1, help="How many boards.")] = 9,
+    seed: Seed = 0,
+    out: Out = None,
+    picture: Picture = None,
+    animate: Animate = None,
+    as_json: Json = False,
+    temperature: Temperature = 1.0,
+    polish: Polish = 0,
+    steps: Steps = None,
+    order: OrderOption = Order.uniform,
+    only_solvable: Annotated[bool, typer.Option("--only-solvable", help="Keep what can be solved.")] = False,
+    difficulty: Annotated[Difficulty | None, typer.Option(help="Keep what is rated so.")] = None,
+    boxes: Annotated[int | None, typer.Option(min=1, help="Keep what has so many boxes.")] = None,
+    model_name: ModelOption = "best",
+    device: Device = "cpu",
+) -> None:
+    """Draw new boards.
+
+    Verdict and rating below each board are the solver's judgement of the finished
+    boards: drawing itself never asks the solver. With --only-solvable,
+    --difficulty or --boxes, the first boards of the seed's sequence that pass are
+    kept. Into a pipe, boards are written as a level file.
+
+    Keys of --json: index (counted from 0), seed, number (in the seed's sequence),
+    board (text), id, verdict (solved, unsolvable, unknown or malformed), reason,
+    effort, pushes, moves, box_changes, box_lines, word (easy, medium, hard or
+    expert); null where not known.
+
+    \b
+    Examples:
+      maskoban generate -n 9 --seed 7
+      maskoban generate -n 100 --difficulty hard --polish 1 --out hard.sok
+      maskoban generate --picture boards.png --animate denoise.gif
+      maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board'
+    """
+    import maskoban
+
+    _check_places(out, picture, animate)
+    how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
+    wishes: dict[str, Any] = {
+        "only_solvable": only_solvable,
+        "difficulty": difficulty and difficulty.value,
+        "boxes": boxes,
+    }
+    model = maskoban.load(model_name, device)
+    report = Report(as_json)
+    with progress_bar("drawing", report) as progress:
+        levels = model.generate(n, seed, **how, **wishes, progress=progress)
+    # A generated level's title ends with its number in the seed's sequence.
+    numbers = [int(level.title.rpartition("-")[2]) for level in levels]
+
+    def frames() -> Tokens:
+        with progress_bar("animating", report) as progress:
+            return model.trajectory(seed=seed, numbers=numbers[:ANIMATED], **how, progress=progress).frames()
+
+    facts = [{"seed": seed, "number": number} for number in numbers]
+    _hand_over(levels, facts, report, out, picture, animate, frames)
+    if not as_json:
+        kept = f" (chosen from the first {numbers[-1] + 1:,})" if any(wishes.values()) else ""
+        told = f"{_boards(n)} of seed {seed}{kept}; the solver's judgement afterwards: {report.counts()}"
+        print(told, file=sys.stderr)
+
+
+@app.command()
+def complete(
+    file: File,
+    n: Annotated[int, typer.Option("-n", "--boards", min=1, help="Completions of each level.")] = 3,
+    seed: Seed = 0,
+    out: Out = None,
+    picture: Picture = None,
+    animate: Animate = None,
+    as_json: Json = False,
+    temperature: Temperature = 1.0,
+    polish: Polish = 0,
+    steps: Steps = None,
+    order: OrderOption = Order.uniform,
+    model_name: ModelOption = "best",
+    device: Device = "cpu",
+) -> None:
+    """Draw the missing cells of half-drawn levels.
+
+    Cells to be drawn are written as ?; every other cell stays as it is. Verdict
+    and rating are the solver's judgement of the finished boards.
+
+    Keys of --json: index (counted from 0), level (of the file, counted from 0),
+    title, seed, number (of this completion of the level), then those of
+    [b]maskoban generate[/b] from board on.
+
+    \b
+    Examples:
+      maskoban complete idea.xsb -n 5 --seed 7
+      maskoban complete idea.xsb --animate completed.gif --out completed.sok
+    """
+    import maskoban
+    from maskoban.boards import MaskobanError, read
+
+    _check_places(out, picture, animate)
+    how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
+    given = read(file)
+    model = maskoban.load(model_name, device)
+    report = Report(as_json)
+    levels: list[Level] = []
+    with progress_bar("drawing", report) as progress:
+        for index, level in enumerate(given):
+            try:
+                levels += model.complete(level, n, seed, **how)
+            except MaskobanError as error:
+                raise MaskobanError(f"{file}, level {index}: {error}") from None
+            progress(index + 1, len(given))
+
+    def frames() -> Tokens:
+        shown = given[: -(-ANIMATED // n)]
+        runs = [model.trajectory(n, seed, board=level, **how).frames() for level in shown]
+        return _side_by_side(runs)[:, :ANIMATED]
+
+    facts = [
+        {"level": index, "title": level.title, "seed": seed, "number": number}
+        for index, level in enumerate(given)
+        for number in range(n)
+    ]
+    _hand_over(levels, facts, report, out, picture, animate, frames)
+    if not as_json:
+        print(
+            f"{_boards(len(levels))}; the solver's judgement afterwards: {report.counts()}", file=sys.stderr
+        )
+
+
+corpus = typer.Typer(help="Fetch, pack, describe and make boards to learn from.", no_args_is_help=True)
+app.add_typer(corpus, name="corpus")
+
+
+@corpus.command("fetch")
+def corpus_fetch(
+    split: Annotated[
+        list[str] | None, typer.Option(show_default="all", help="medium/train, medium/valid, hard, ...")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(show_default="the cache", help="Folder to download to.")] = None,
+    url: Annotated[str | None, typer.Option(show_default="Boxoban's", help="A mirror's address.")] = None,
+) -> None:
+    """Download the Boxoban levels; interrupted, the next fetch goes on.
+
+    Every file is verified against a list of checksums. Prints the folder.
+
+    \b
+    Examples:
+      maskoban corpus fetch
+      maskoban corpus fetch --split medium/valid --to boxoban-levels
+    """
+    from maskoban.training.fetch import BASE_URL, SPLITS, fetch
+
+    print(fetch(to, split or SPLITS, url or BASE_URL, progress=sys.stderr.isatty()))
+
+
+@corpus.command("pack")
+def corpus_pack(
+    levels: Annotated[Path, typer.Argument(metavar="FOLDER", help="A file or folder of level files.")],
+    out: Annotated[Path | None, typer.Argument(help="File to write.", show_default="FOLDER.npz")] = None,
+) -> None:
+    """Pack levels of one size into a compact file to train from.
+
+    \b
+    Examples:
+      maskoban corpus pack boxoban-levels/medium/train medium-train.npz
+    """
+    from maskoban.training.corpus import pack
+
+    target = out or Path(f"{levels.resolve().stem}.npz")
+    print(pack(levels, target))
+    print(f"packed into {target}, {target.stat().st_size / 1e6:.2f} MB", file=sys.stderr)
+
+
+@corpus.command("info")
+def corpus_info(
+    boards: Annotated[str, typer.Argument(metavar="CORPUS", help="A packed file, a folder, or a name.")],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Describe a corpus: its size, its tiles, its border, its boxes.
+
+    \b
+    Examples:
+      maskoban corpus info medium-train.npz
+      maskoban corpus info boxoban-medium-train --json
+    """
+    from maskoban.training.corpus import info, load
+
+    described = info(load(boards))
+    print(json.dumps(described.as_dict()) if as_json else described)
+
+
+@corpus.command("synth")
+def corpus_synth(
+    out: Annotated[str, typer.Argument(help="File to write, in any format.")],
+    n: Annotated[int, typer.Option("-n", "--boards", min=1, help="How many boards.")] = 1000,
+    height: Annotated[int, typer.Option(help="Rows, with the border.")] = 10,
+    width: Annotated[int, typer.Option(help="Columns, with the border.")] = 10,
+    boxes: Annotated[int, typer.Option(help="Boxes on each board.")] = 4,
+    walls: Annotated[float, typer.Option(help="Share of the inner cells that stay wall.")] = 0.55,
+    seed: Seed = 0,
+) -> None:
+    """Make solvable boards by pulling boxes backwards from their goals; no model needed.
+
+    \b
+    Examples:
+      maskoban corpus synth synth.npz -n 20000
+      maskoban corpus synth small.sok -n 10 --height 7 --width 7 --boxes 2
+    """
+    from maskoban.boards import check_writable, write
+    from maskoban.training.synth import synthesize
+
+    check_writable(out)
+    write(out, synthesize(n, height, width, boxes, seed, walls=walls, progress=sys.stderr.isatty()))
+
+
+@app.command(
+    add_help_option=False,
+    context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []},
+)
+def train(context: typer.Context) -> None:
+    """Train a model that draws boards: see [b]maskoban train --help[/b]."""
+    from importlib.util import find_spec
+
+    from maskoban.boards import MaskobanError
+
+    helping = {"-h", "--help"} & set(context.args)
+    if find_spec("torch") is None and not helping:
+        raise MaskobanError("training needs torch: pip install 'maskoban[train]'")
+    from maskoban.training.__main__ import run
+
+    run(context.args)
+
+
+@app.command()
+def export(
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a training run.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the model.")],
+    name: Annotated[str | None, typer.Option(show_default="the preset's", help="Name of the model.")] = None,
+) -> None:
+    """Make a trained run a model that draws without torch.
+
+    Writes model.safetensors (the weights in fp16, once), model.onnx (the graph
+    that names them, checked against torch) and model.int8.onnx (smaller, a little
+    off), and prints what is known of the model.
+
+    \b
+    Examples:
+      maskoban export runs/tiny tiny
+      maskoban generate --model tiny
+    """
+    from maskoban.boards import MaskobanError
+
+    try:
+        from maskoban.training.export import export as write_model
+    except ImportError as error:
+        raise MaskobanError(f"exporting needs {error.name}: pip install 'maskoban[train]'") from None
+    for key, value in write_model(run, out, name).items():
+        print(f"{key.replace('_', ' ')}: {value}")
+
+
+# --- commands: what is found out about boards --------------------------------------------------------------
 
 
 @app.command()
@@ -102,8 +393,8 @@ def solve(
     from maskoban.solving import solve_many
 
     limits = _limits(states, seconds, megabytes)
-    report = _Report(as_json)
-    for first, levels in _chunks(file, "solving", report):
+    report = Report(as_json)
+    for first, levels in chunks(file, "solving", report):
         results = solve_many(levels, mode.value, threads=threads, limits=limits)
         for index, level in enumerate(levels, first):
             result = results[index - first]
@@ -152,16 +443,16 @@ def repair(
     from maskoban.solving import repair_many
 
     limits = _limits(states, seconds, megabytes)
-    report = _Report(as_json)
+    report = Report(as_json)
     solvable: list[Level] = []
-    for first, levels in _chunks(file, "repairing", report):
+    for first, levels in chunks(file, "repairing", report):
         repairs = repair_many(levels, walls, all_, threads=threads, limits=limits)
         for index, (level, found) in enumerate(zip(levels, repairs, strict=True), first):
             row = {"verdict": found.verdict, "reason": found.reason, "walls": found.walls}
             cures = " or ".join(" and ".join(f"({r}, {c})" for r, c in cure) for cure in found.walls)
             report.add(index, level, row, f"without {cures}" if cures else "")
             if out and found.verdict in ("solvable", "repaired"):
-                solvable.append(_mended(level, found))
+                solvable.append(found.apply(level))
     if out and solvable:
         write(out, solvable)
     report.finish(good={"solvable", "repaired"})
@@ -190,20 +481,20 @@ def rate(
       maskoban rate levels.sok
       maskoban rate --json levels.sok | jq 'select(.word == "hard")'
     """
-    from dataclasses import asdict
-
     from maskoban.solving import rate_many
 
     limits = _limits(states, seconds, megabytes)
-    report = _Report(as_json)
-    for first, levels in _chunks(file, "rating", report):
+    report = Report(as_json)
+    for first, levels in chunks(file, "rating", report):
         ratings = rate_many(levels, threads=threads, limits=limits)
         for index, (level, rating) in enumerate(zip(levels, ratings, strict=True), first):
-            row = {key: None if value == -1 else value for key, value in asdict(rating).items()}
-            row["word"] = rating.word or None
+            row = rated(rating)
             shown = ("effort", "pushes", "moves", "box_changes", "box_lines")
             report.add(index, level, row, f"{rating.word:<6}  {_measures(row, shown)}")
     report.finish(good={"solved"})
+
+
+# --- commands: where boards go -----------------------------------------------------------------------------
 
 
 @app.command()
@@ -226,7 +517,7 @@ def show(
       maskoban show levels.sok --level 3 --out level.svg --solution level.gif
     """
     from maskoban.boards import MaskobanError, stream
-    from maskoban.pictures import board_text, save_picture, solution_gif
+    from maskoban.pictures import save_picture, solution_gif
 
     first = level or 0
     chosen = islice(stream(file), first, None if level is None else first + 1)
@@ -240,13 +531,13 @@ def show(
     if solution:
         steps = _solution(head)
         if steps is None:
-            _complain(f"level {first} has no solution to show")
+            complain(f"level {first} has no solution to show")
             raise typer.Exit(1)
         solution_gif(head, steps, solution)
     if not out and not solution:
-        report = _Report(as_json=False)
+        report = Report(as_json=False)
         for index, each in enumerate(chain([head], chosen), first):
-            report.draw(index, each, board_text(each.tokens, report.console))
+            report.draw(index, each)
 
 
 @app.command()
@@ -283,19 +574,12 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; what a user got wrong ends with one sentence and exit code 2."""
+    """Run the command line."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A title that the terminal's encoding lacks is no reason to stop.
         sys.stdout.reconfigure(errors="replace")
     try:
         app(prog_name="maskoban")
-    except ValueError as error:
-        from maskoban.boards.errors import MaskobanError
-
-        if not isinstance(error, MaskobanError):
-            raise
-        _complain(str(error))
-        sys.exit(2)
     finally:
         try:
             sys.stdout.flush()
@@ -304,75 +588,7 @@ def main() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-# --- what the commands share ----------------------------------------------------------------------------
-
-
-class _Report:
-    """Results on standard output, a line of text or of JSON a level, and their sum at the end."""
-
-    def __init__(self, as_json: bool) -> None:
-        from rich.console import Console
-
-        self.console = Console(highlight=False, soft_wrap=True)
-        self.as_json = as_json
-        self.verdicts: Counter[str] = Counter()
-
-    def add(self, index: int, level: Level, row: dict[str, Any], told: str, below: str = "") -> None:
-        """One level's row; ``told`` is what a person wants to know of it."""
-        verdict = row["verdict"]
-        self.verdicts[verdict] += 1
-        if self.as_json:
-            self._write(json.dumps({"index": index, "title": level.title, **row}))
-            return
-        rest = "  ".join(part for part in (told.strip(), row["reason"], level.title) if part)
-        self._write(f"{index:>5}  ", (f"{verdict:<10}", _STYLES[verdict]), f"  {rest}")
-        if below:
-            self._write(f"       {below}")
-
-    def draw(self, index: int, level: Level, board: Text) -> None:
-        """One board, with a comment line above it that level files may have too."""
-        self._write((f"; {level.title or index}", "dim"))
-        self._write(board)
-        self._write("")
-
-    def finish(self, good: set[str]) -> None:
-        """Say the sum, and leave with code 1 if any level is not as good as was asked."""
-        total = self.verdicts.total()
-        if total > 1 and not self.as_json:
-            counts = ", ".join(f"{count:,} {verdict}" for verdict, count in self.verdicts.most_common())
-            print(f"{total:,} levels: {counts}", file=sys.stderr)
-        if set(self.verdicts) - good:
-            raise typer.Exit(1)
-
-    def _write(self, *parts: str | Text | tuple[str, str]) -> None:
-        if self.console.is_terminal:
-            from rich.text import Text
-
-            self.console.print(Text.assemble(*parts))
-        else:  # rich would take most of the time of a large collection
-            print("".join(part[0] if isinstance(part, tuple) else str(part) for part in parts).rstrip())
-
-
-def _chunks(file: str, doing: str, report: _Report) -> Iterator[tuple[int, list[Level]]]:
-    """The levels of a file a chunk at a time, each with the index of its first, and a count on terminals."""
-    from rich.console import Console
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    from maskoban.boards import stream
-
-    # A bar and results on one terminal must share a console, or they overwrite each other.
-    console = report.console if report.console.is_terminal else Console(stderr=True)
-    columns = SpinnerColumn(), TextColumn(f"{doing} {{task.completed:,}} levels done"), TimeElapsedColumn()
-    levels = stream(file)
-    done = 0
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal,
-                  redirect_stdout=False) as bar:  # fmt: skip
-        task = bar.add_task(doing, total=None)
-        while chunk := list(islice(levels, CHUNK)):
-            yield done, chunk
-            done += len(chunk)
-            bar.update(task, completed=done)
-            sys.stdout.flush()
+# --- what several commands share ---------------------------------------------------------------------------
 
 
 def _measures(row: dict[str, Any], names: tuple[str, ...]) -> str:
@@ -384,20 +600,6 @@ def _limits(states: int | None, seconds: float | None, megabytes: int) -> Limits
     from maskoban.solving import Limits
 
     return Limits(states=states, seconds=seconds, megabytes=megabytes)
-
-
-def _mended(level: Level, found: Repair) -> Level:
-    """The level without the walls of its first cure."""
-    from dataclasses import replace
-
-    from maskoban.boards import FLOOR
-
-    if not found.walls:
-        return level
-    tokens = level.tokens.copy()
-    for cell in found.walls[0]:
-        tokens[cell] = FLOOR
-    return replace(level, tokens=tokens)
 
 
 def _solution(level: Level) -> str | None:
@@ -417,5 +619,56 @@ def _solution(level: Level) -> str | None:
     return result.solution if result.solved else None
 
 
-def _complain(sentence: str) -> None:
-    print(f"maskoban: {sentence}", file=sys.stderr)
+def _check_places(out: str | None, picture: str | None, animate: str | None) -> None:
+    """Say what is wrong with a name before the work whose result it is to hold, and not after it."""
+    from maskoban.boards import check_writable
+    from maskoban.pictures import check_animation, check_picture
+
+    for path, check in ((out, check_writable), (picture, check_picture), (animate, check_animation)):
+        if path:
+            check(path)
+
+
+def _hand_over(
+    levels: list[Level],
+    facts: Sequence[dict[str, Any]],
+    report: Report,
+    out: str | None,
+    picture: str | None,
+    animate: str | None,
+    frames: Callable[[], Tokens],
+) -> None:
+    """Save drawn boards first; then judge them, show them, and make the pictures that were asked for."""
+    from maskoban.boards import write
+    from maskoban.pictures import reveal_gif, save_picture
+    from maskoban.solving import Limits, rate_many
+
+    if out:
+        write(out, levels)
+    ratings = []
+    with progress_bar("judging", report) as progress:
+        for first in range(0, len(levels), CHUNK):
+            some = slice(first, first + CHUNK)
+            judged = rate_many(levels[some], limits=Limits(seconds=JUDGING_SECONDS))
+            ratings += judged
+            if out != "-":
+                report.add_drawn(first, levels[some], facts[some], judged)
+            progress(len(ratings), len(levels))
+    captions = [caption(rating) for rating in ratings]
+    if picture:
+        save_picture(picture, [level.tokens for level in levels], captions)
+    if animate:
+        reveal_gif(frames(), animate, captions[:ANIMATED])
+
+
+def _side_by_side(runs: list[Tokens]) -> Tokens:
+    """Trajectories (frames, n, h, w) as one; those that are finished early wait for the others."""
+    import numpy as np
+
+    most = max(map(len, runs))
+    held = [np.concatenate([run, np.repeat(run[-1:], most - len(run), axis=0)]) for run in runs]
+    return np.concatenate(held, axis=1)
+
+
+def _boards(count: int) -> str:
+    return f"{count:,} board{'s' if count > 1 else ''}"

@@ -37,6 +37,9 @@ _CELLS = {
 
 _GAP = "   "
 
+#: Captions are wrapped at the width of the boards, or at this where boards are narrower.
+_CAPTION = 24
+
 
 def board_text(tokens: Tokens, console: Console) -> Text:
     """The board for this console: coloured cells on a terminal with colours, else one letter a cell.
@@ -69,19 +72,17 @@ def sheet_text(boards: Sequence[Tokens], captions: Sequence[Text], console: Cons
     >>> import io
     >>> import numpy as np
     >>> board = np.array([[2, 3, 4]], np.uint8)
-    >>> narrow = Console(file=io.StringIO(), width=10)
+    >>> narrow = Console(file=io.StringIO(), width=60)
     >>> print(sheet_text([board] * 3, [Text("a"), Text("b"), Text("c")], narrow).plain)
-    @$.   @$.
-    a     b
+    @$.                        @$.
+    a                          b
     <BLANKLINE>
     @$.
     c
     """
-    cards = [
-        [*board_text(board, console).split("\n"), *caption.split("\n")]
-        for board, caption in zip(boards, captions, strict=True)
-    ]
-    wide = max(line.cell_len for card in cards for line in card)
+    drawn = [board_text(board, console).split("\n") for board in boards]
+    wide = max(_CAPTION, *(line.cell_len for lines in drawn for line in lines))
+    cards = [[*lines, *caption.wrap(console, wide)] for lines, caption in zip(drawn, captions, strict=True)]
     columns = max(1, (console.width + len(_GAP)) // (wide + len(_GAP)))
     rows = []
     for start in range(0, len(cards), columns):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
 from typing import Any
@@ -45,6 +45,22 @@ class Repair:
     verdict: str
     reason: str = ""
     walls: tuple[tuple[Cell, ...], ...] = ()
+
+    def apply(self, level: Level) -> Level:
+        """The level without the walls of its first cure; as it is where there is none.
+
+        >>> level = Level.parse("#######\\n#@$#.##\\n#######")
+        >>> print(repair(level).apply(level))
+        #######
+        #@$ .##
+        #######
+        """
+        if not self.walls:
+            return level
+        tokens = level.tokens.copy()
+        for cell in self.walls[0]:
+            tokens[cell] = FLOOR
+        return replace(level, tokens=tokens)
 
 
 def repair(

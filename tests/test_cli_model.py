@@ -1,0 +1,338 @@
+"""The commands around the model: drawing, completing, the corpus, training and export.
+
+A dummy model draws here, so that every test takes a moment. Its boards are
+
+    ########
+    #@$x.  #
+    #yyyyyy#
+    ########
+
+where x and every y is wall or floor, as the dice fall: a board can be solved if and only if x is floor.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+from typer.testing import CliRunner
+
+import maskoban
+from maskoban.boards import FLOOR, MASK, WALL, Level, Tokens, read, write
+from maskoban.cli import app
+from maskoban.diffusion.model import Model
+from maskoban.pictures import sheet
+from maskoban.pictures.colours import in_shared_colours
+
+SURE = Level.parse("########\n#@$ .  #\n#      #\n########").tokens[1:-1, 1:-1].ravel()
+OPEN = [2, *range(6, 12)]
+LOGITS = np.full((12, 7), -30, np.float32)
+LOGITS[np.arange(12), SURE] = LOGITS[OPEN, WALL] = 0
+
+
+class Dice:
+    """A denoiser that knows what to draw where, but not what its neighbours are."""
+
+    height, width, margin, steps, batch, overlap = 4, 8, 1, 12, 4, 1
+
+    def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
+        return LOGITS[cells]
+
+
+MODEL = Model(Dice(), {"name": "dice"})
+SEED = 7
+
+
+@pytest.fixture(autouse=True)
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """Let every command load the dummy; gives the names and devices that were asked for."""
+    asked: list[tuple[str, str]] = []
+
+    def load(name: str = "best", device: str = "cpu") -> Model:
+        asked.append((name, device))
+        return MODEL
+
+    monkeypatch.setattr(maskoban, "load", load, raising=False)
+    return asked
+
+
+def run(*arguments: object, code: int = 0, **environment: str) -> Any:
+    result = CliRunner().invoke(app, [*map(str, arguments)], catch_exceptions=False, env=environment)
+    assert result.exit_code == code, result.output
+    return result
+
+
+def run_json(*arguments: object) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in run(*arguments, "--json").stdout.splitlines()]
+
+
+def open_way(level: Level) -> bool:
+    return bool(level.tokens[1, 3] == FLOOR)
+
+
+def caption_of(level: Level) -> str:
+    if open_way(level):
+        return "solved, easy\n2 pushes, effort 2"
+    return "unsolvable\na box stands on a dead cell"
+
+
+# --- generate
+
+
+def test_boards_go_into_a_pipe_as_a_level_file_with_the_judgement_in_comments(tmp_path: Path) -> None:
+    shown = run("generate", "-n", 5, "--seed", SEED)
+    (tmp_path / "piped.xsb").write_text(shown.stdout)
+    drawn = MODEL.generate(5, SEED)
+    assert [str(level) for level in read(tmp_path / "piped.xsb")] == [str(level) for level in drawn]
+    heads = [line for line in shown.stdout.splitlines() if line.startswith(";")]
+    for index, (head, level) in enumerate(zip(heads, drawn, strict=True)):
+        judged = (
+            "solved, easy, 2 pushes, effort 2"
+            if open_way(level)
+            else "unsolvable, a box stands on a dead cell"
+        )
+        assert head == f"; {index}: {judged}"
+    solved = sum(map(open_way, drawn))
+    assert 0 < solved < 5
+    assert shown.stderr.startswith(f"5 boards of seed {SEED}; the solver's judgement afterwards: ")
+    assert f"{solved} solved" in shown.stderr
+
+
+def test_json_has_the_promised_keys() -> None:
+    found = run_json("generate", "-n", 5, "--seed", SEED)
+    keys = ["index", "seed", "number", "board", "id", "verdict", "reason"]
+    keys += ["effort", "pushes", "moves", "box_changes", "box_lines", "word"]
+    assert all(list(row) == keys for row in found)
+    for number, (row, level) in enumerate(zip(found, MODEL.generate(5, SEED), strict=True)):
+        assert (row["index"], row["seed"], row["number"]) == (number, SEED, number)
+        assert (row["board"], row["id"]) == (str(level), level.id)
+        assert row["verdict"] == ("solved" if open_way(level) else "unsolvable")
+        assert (row["pushes"], row["word"]) == ((2, "easy") if open_way(level) else (None, None))
+
+
+def test_filters_keep_the_first_of_the_sequence_that_pass() -> None:
+    everything = MODEL.generate(20, SEED)
+    wanted = [number for number, level in enumerate(everything) if open_way(level)][:3]
+    for wish in (["--only-solvable"], ["--difficulty", "easy"]):
+        found = run_json("generate", "-n", 3, "--seed", SEED, "--boxes", 1, *wish)
+        assert [row["number"] for row in found] == wanted
+        assert [row["index"] for row in found] == [0, 1, 2]
+        assert {row["verdict"] for row in found} == {"solved"}
+    told = run("generate", "-n", 3, "--seed", SEED, "--only-solvable").stderr
+    assert f"(chosen from the first {wanted[-1] + 1})" in told
+
+
+def test_what_is_too_rare_is_said() -> None:
+    assert "gave up" in run("generate", "-n", 1, "--boxes", 3, code=2).stderr
+
+
+def test_options_reach_the_model(loaded: list[tuple[str, str]]) -> None:
+    how = ["--temperature", 1.5, "--polish", 1, "--steps", 3, "--order", "confidence"]
+    found = run_json("generate", "-n", 4, "--seed", SEED, *how, "--model", "other", "--device", "cuda")
+    drawn = MODEL.generate(4, SEED, temperature=1.5, polish=1, steps=3, order="confidence")
+    assert [row["board"] for row in found] == [str(level) for level in drawn]
+    assert loaded == [("other", "cuda")]
+
+
+def test_boards_are_saved_in_any_format(tmp_path: Path) -> None:
+    run("generate", "-n", 4, "--seed", SEED, "--out", tmp_path / "a.sok")
+    run("generate", "-n", 4, "--seed", SEED, "--out", tmp_path / "a.npz")
+    drawn = MODEL.generate(4, SEED)
+    assert read(tmp_path / "a.sok") == drawn
+    assert [level.tokens.tolist() for level in read(tmp_path / "a.npz")] == [
+        level.tokens.tolist() for level in drawn
+    ]
+
+
+def test_boards_on_standard_output_are_nothing_but_boards(tmp_path: Path) -> None:
+    (tmp_path / "piped.xsb").write_text(run("generate", "-n", 3, "--out", "-").stdout)
+    assert [str(level) for level in read(tmp_path / "piped.xsb")] == list(map(str, MODEL.generate(3, 0)))
+
+
+def test_a_picture_carries_verdicts(tmp_path: Path) -> None:
+    run("generate", "-n", 5, "--seed", SEED, "--picture", tmp_path / "sheet.svg")
+    drawn = (tmp_path / "sheet.svg").read_text()
+    solved = sum(map(open_way, MODEL.generate(5, SEED)))
+    assert drawn.count(">solved, easy<") == drawn.count(">2 pushes, effort 2<") == solved
+    assert drawn.count(">unsolvable<") == 5 - solved
+
+
+@pytest.mark.parametrize("wish", [[], ["--only-solvable"], ["--polish", "1"]])
+def test_the_animation_ends_with_the_boards_that_are_shown(tmp_path: Path, wish: list[str]) -> None:
+    found = run_json("generate", "-n", 3, "--seed", SEED, "--animate", tmp_path / "drawn.gif", *wish)
+    shown = [Level.parse(row["board"]) for row in found]
+    with Image.open(tmp_path / "drawn.gif") as gif:
+        gif.seek(gif.n_frames - 1)
+        last = gif.convert("RGB")
+    wanted = sheet([level.tokens for level in shown], [*map(caption_of, shown)], cell=24)
+    assert last.tobytes() == in_shared_colours(wanted).convert("RGB").tobytes()
+
+
+def test_a_terminal_shows_boards_side_by_side() -> None:
+    shown = run("generate", "-n", 3, "--seed", SEED, FORCE_COLOR="1", COLUMNS="60", NO_COLOR="").stdout
+    heads = [line for line in shown.splitlines() if "solv" in line]
+    assert [sum(f"{index} " in line for index in range(3)) for line in heads] == [2, 1]
+
+
+def test_nothing_is_drawn_where_a_result_could_not_be_saved(
+    tmp_path: Path, loaded: list[tuple[str, str]]
+) -> None:
+    for option, name in [("--out", "a.doc"), ("--picture", "a.bmp"), ("--animate", "a.mp4")]:
+        assert "expected a name that ends with" in run("generate", option, tmp_path / name, code=2).stderr
+    for option, name in [("--out", "a.sok"), ("--picture", "a.svg"), ("--animate", "a.gif")]:
+        place = tmp_path / "nowhere" / name
+        sentence = f"maskoban: {place}: cannot be written: No such file or directory\n"
+        assert run("generate", option, place, code=2).stderr == sentence
+    assert loaded == []
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["--temperature", 0], "the temperature must be above 0, not 0"),
+        (["--steps", 0], "drawing needs at least 1 step, not 0"),
+        (["--polish", -1], "the number of polish sweeps cannot be negative, and is -1"),
+        (["--difficulty", "absurd"], "Invalid value for '--difficulty'"),
+        (["-n", 0], "Invalid value for '-n'"),
+    ],
+)
+def test_what_cannot_be_drawn_is_said(arguments: list[object], hint: str) -> None:
+    assert hint in " ".join(run("generate", *arguments, code=2).stderr.split())
+
+
+def test_ctrl_c_ends_with_130_and_repeats_what_can_be_taken_up_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt("stopped with 3 of 9")
+
+    monkeypatch.setattr(maskoban, "load", interrupted)
+    assert run("generate", code=130).stderr == "maskoban: stopped with 3 of 9\n"
+
+
+# --- complete
+
+IDEA = Level.parse("########\n#@$???##\n#     ?#\n########")
+
+
+@pytest.fixture
+def ideas(tmp_path: Path) -> Path:
+    write(tmp_path / "ideas.sok", [Level(IDEA.tokens, title="Mine"), IDEA])
+    return tmp_path / "ideas.sok"
+
+
+def test_completions_keep_every_given_cell(ideas: Path) -> None:
+    found = run_json("complete", ideas, "-n", 4, "--seed", SEED)
+    assert [(row["index"], row["level"], row["number"]) for row in found] == [
+        (index, index // 4, index % 4) for index in range(8)
+    ]
+    assert [row["title"] for row in found] == ["Mine"] * 4 + [""] * 4
+    given = IDEA.tokens != MASK
+    boards = [Level.parse(row["board"]).tokens for row in found]
+    assert all((board[given] == IDEA.tokens[given]).all() for board in boards)
+    assert not any((board == MASK).any() for board in boards)
+    assert {row["verdict"] for row in found} == {"solved", "unsolvable"}
+
+
+def test_completions_are_saved_pictured_and_animated(ideas: Path, tmp_path: Path) -> None:
+    saved = ["--out", tmp_path / "a.sok", "--picture", tmp_path / "a.png", "--animate", tmp_path / "a.gif"]
+    told = run("complete", ideas, "-n", 2, "--seed", SEED, *saved).stderr
+    assert told.startswith("4 boards; the solver's judgement afterwards: ")
+    assert [level.title for level in read(tmp_path / "a.sok")] == ["Mine", "Mine", "", ""]
+    with Image.open(tmp_path / "a.png") as picture, Image.open(tmp_path / "a.gif") as gif:
+        assert picture.size[0] > gif.size[0]
+        assert gif.n_frames == 4 + 2
+
+
+def test_trajectories_of_different_lengths_end_together(tmp_path: Path) -> None:
+    short = Level.parse("########\n#@$?.  #\n#      #\n########")
+    write(tmp_path / "two.sok", [short, IDEA])
+    run("complete", tmp_path / "two.sok", "-n", 1, "--animate", tmp_path / "a.gif")
+    with Image.open(tmp_path / "a.gif") as gif:
+        assert gif.n_frames == 4 + 2
+
+
+def test_an_impossible_demand_names_the_file_and_the_level(tmp_path: Path) -> None:
+    write(tmp_path / "bad.sok", [IDEA, Level.parse("########\n#@$?.@ #\n#      #\n########")])
+    sentence = (
+        f"maskoban: {tmp_path}/bad.sok, level 1: the board has 2 players already, and a board has one\n"
+    )
+    assert run("complete", tmp_path / "bad.sok", code=2).stderr == sentence
+
+
+# --- corpus
+
+
+def test_boards_are_made_packed_and_described(tmp_path: Path) -> None:
+    made, packed = tmp_path / "made.sok", tmp_path / "packed.npz"
+    run("corpus", "synth", made, "-n", 20, "--height", 7, "--width", 8, "--boxes", 2, "--seed", 3)
+    assert {level.shape for level in read(made)} == {(7, 8)}
+    done = run("corpus", "pack", made, packed)
+    assert done.stdout.startswith("20 boards of 7x8")
+    assert f"packed into {packed}" in done.stderr
+    assert run("corpus", "info", packed).stdout == done.stdout
+    described = json.loads(run("corpus", "info", packed, "--json").stdout)
+    assert (described["boards"], described["boxes"]["most"]) == (20, 2)
+
+
+def test_a_packed_corpus_is_named_after_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run("corpus", "synth", "train/", "-n", 5)
+    run("corpus", "pack", "train")
+    assert run("corpus", "info", "train.npz").stdout.startswith("5 boards")
+
+
+def test_a_corpus_that_is_nowhere_is_said(tmp_path: Path) -> None:
+    said = run("corpus", "info", "medium", code=2, MASKOBAN_CACHE=str(tmp_path)).stderr
+    assert said.startswith("maskoban: no corpus 'medium'")
+
+
+def test_fetching_says_what_went_wrong(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = run("corpus", "fetch", "--split", "easy", "--to", tmp_path, code=2).stderr
+    assert said.startswith("maskoban: Boxoban has no split 'easy' here")
+    monkeypatch.setattr("maskoban.training.fetch.PAUSE", 0.01)
+    with socket.socket() as closed:  # a port that nobody listens on
+        closed.bind(("127.0.0.1", 0))
+        mirror = f"http://127.0.0.1:{closed.getsockname()[1]}"
+        said = run("corpus", "fetch", "--split", "hard", "--to", tmp_path, "--url", mirror, code=2).stderr
+    assert said.startswith(f"maskoban: could not fetch {mirror}/hard/")
+
+
+# --- training and export
+
+
+def test_train_is_the_trainers_own_command(tmp_path: Path) -> None:
+    assert "--start-from RUN" in run("train", "--help").stdout
+    assert "usage: maskoban train" in run("train", code=2).stderr
+    run("corpus", "synth", tmp_path / "synth.npz", "-n", 20)
+    said = run(
+        "train", "--preset", "huge", "--corpus", tmp_path / "synth.npz", "--out", tmp_path, code=2
+    ).stderr
+    assert said.startswith("maskoban: ")
+    assert "huge" in said
+
+
+def test_training_without_torch_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    said = run("train", "--corpus", "a.npz", "--out", "run", code=2).stderr
+    assert said == "maskoban: training needs torch: pip install 'maskoban[train]'\n"
+
+
+def test_export_of_what_is_no_run_is_said(tmp_path: Path) -> None:
+    assert run("export", tmp_path, tmp_path / "out", code=2).stderr.startswith(f"maskoban: {tmp_path}")
+
+
+# --- help
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["generate", "complete", "corpus fetch", "corpus pack", "corpus info", "corpus synth", "export"],
+)
+def test_every_command_has_help_with_examples(command: str) -> None:
+    assert f"maskoban {command} " in run(*command.split(), "--help").stdout.split("Examples:")[1]
