@@ -40,7 +40,8 @@ void search_any(const Board<N>& board, Memory& memory, Budget& budget, Outcome& 
         const State state = states[index];
         const auto depth = static_cast<std::uint16_t>(std::min(state.depth + 1, 0xFFFF));
         const auto visit = [&](int box, Direction d, const Bits<N>& boxes, int bound) {
-            const auto found = states.add({boxes, board.reach_after(state.reach, boxes, box, box + board.step[d]), index, NONE, static_cast<std::uint16_t>(box),
+            const Bits<N> reach = board.reach_after(state.reach, boxes, box, box + board.step[d]);
+            const auto found = states.add({boxes, reach, index, NONE, static_cast<std::uint16_t>(box),
                                            static_cast<std::uint16_t>(d), depth});
             if (found.index == NONE) return budget.out_of_memory(outcome), false;
             if (!found.fresh) return true;

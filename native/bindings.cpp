@@ -15,7 +15,7 @@ using OneBoard = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::
 namespace {
 
 // A NumPy array that owns the vector's memory.
-template <class T, std::size_t... Shape>
+template <class T>
 nb::object array(std::vector<T>&& values) {
     auto* kept = new std::vector<T>(std::move(values));
     nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });

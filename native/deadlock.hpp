@@ -60,8 +60,7 @@ bool narrow_to_corral(const Board<N>& board, const Bits<N>& boxes, const Bits<N>
     bool found = false;
     int best = 0;
     const auto consider = [&](const Bits<N>& corral) {
-        const Bits<N> around = boxes & (board.moved(corral, UP) | board.moved(corral, DOWN) |
-                                        board.moved(corral, LEFT) | board.moved(corral, RIGHT));
+        const Bits<N> around = boxes & board.around(corral);
         if ((around - board.goals).none() && (corral & board.goals).none()) return;
         Pushes<N> inward;
         for (Direction d : DIRECTIONS) {

@@ -8,7 +8,7 @@
 namespace maskoban {
 
 // No way at all. More than six boxes can need together on the largest board, and twice it fits 16 bits.
-inline constexpr int FAR = 0x7FFF;
+inline constexpr int NO_PATH = 0x7FFF;
 
 // Which sides of a box the player can walk between when the box is alone: same[s][t] holds the cells where it
 // can get from side s of a box there to side t. As long as a box is not pushed, the player stays on its side of it.
@@ -51,7 +51,7 @@ class Distances {
 public:
     Distances(const Board<N>& board, const Bits<N>& frozen)
         : frozen_(frozen), goals_(board.goals.count()),
-          table_(bytes(board) / sizeof(std::uint16_t), static_cast<std::uint16_t>(FAR)) {
+          table_(bytes(board) / sizeof(std::uint16_t), static_cast<std::uint16_t>(NO_PATH)) {
         const Bits<N> floor = board.floor - frozen;
         const Sides<N> sides(board, floor);
         Bits<N> beyond[4];

@@ -31,7 +31,8 @@ void search_effort(const Board<N>& board, Memory& memory, Budget& budget, Outcom
     }
 
     States<State> states(memory);
-    const auto first = states.add({board.start, static_cast<std::uint16_t>(board.start_reach().lowest()), 0, 0, States<State>::NONE});
+    const auto player = static_cast<std::uint16_t>(board.start_reach().lowest());
+    const auto first = states.add({board.start, player, 0, 0, States<State>::NONE});
     if (first.index == States<State>::NONE) return budget.out_of_memory(outcome);
 
     // The states themselves, in order of discovery, are the queue.

@@ -13,7 +13,7 @@ namespace maskoban {
 
 inline constexpr int NO_MATCHING = 1 << 30;
 
-// Both kinds of matching answer one question fast: given the boxes of a position, what is the bound if the
+// All kinds of matching answer one question fast: given the boxes of a position, what is the bound if the
 // i-th box stood on another cell? Only one row of the cost matrix changes, so most of the work is shared.
 
 // Up to six boxes: all subsets of goals are tabulated.
@@ -26,9 +26,9 @@ public:
     }
 
     int moved(int box, const std::uint16_t* row) const {
-        int best = FAR;
+        int best = NO_PATH;
         for (int g = 0; g < K; ++g) best = std::min(best, others_[box][g] + row[g]);
-        return best < FAR ? best : NO_MATCHING;
+        return best < NO_PATH ? best : NO_MATCHING;
     }
 
 private:
@@ -53,9 +53,9 @@ private:
     template <std::size_t... I>
     void set(const std::uint16_t* const* rows, std::index_sequence<I...>) {
         int before[1 << K], after[1 << K], others[K][K];  // the first, the last boxes on exactly these goals
-        for (int s = 0; s < 1 << K; ++s) before[s] = after[s] = s == 0 ? 0 : FAR;
+        for (int s = 0; s < 1 << K; ++s) before[s] = after[s] = s == 0 ? 0 : NO_PATH;
         for (auto& row : others)
-            for (int& cost : row) cost = FAR;
+            for (int& cost : row) cost = NO_PATH;
         const auto lower = [](int& best, int cost) { best = std::min(best, cost); };
         ((lower(before[STEPS[I].to], before[STEPS[I].from] + rows[STEPS[I].box][STEPS[I].goal]),
           lower(after[STEPS[I].to], after[STEPS[I].from] + rows[K - 1 - STEPS[I].box][STEPS[I].goal])), ...);
@@ -67,7 +67,7 @@ private:
     int others_[K][K];  // cheapest for the other boxes when box takes goal
 };
 
-// Any number of boxes: the Hungarian method. A moved box gives up its goal, and one more augmenting path
+// Up to a hundred boxes: the Hungarian method. A moved box gives up its goal, and one more augmenting path
 // from it, on a copy, mends the matching.
 class HungarianMatching {
 public:
@@ -87,30 +87,30 @@ public:
         for (int j = 0; j < k_; ++j)
             if (trial_.owner[j] == box) trial_.owner[j] = NOBODY;
         // Make the moved row's reduced costs non-negative before searching.
-        std::int64_t least = INFINITE;
+        std::int64_t least = ENDLESS;
         for (int j = 0; j < k_; ++j) least = std::min(least, cost(box, j) - trial_.goal_price[j]);
         trial_.box_price[box] = least;
         augment(trial_, box);
         std::int64_t sum = 0;
         for (int j = 0; j < k_; ++j) sum += cost(trial_.owner[j], j);
         rows_[box] = before;
-        return sum < NO_WAY ? static_cast<int>(sum) : NO_MATCHING;
+        return sum < IMPOSSIBLE ? static_cast<int>(sum) : NO_MATCHING;
     }
 
 private:
     static constexpr int NOBODY = -1;
     // Dearer than 4096 boxes that all go 4096 cells: chosen only where there is no other choice.
-    static constexpr std::int64_t NO_WAY = 1 << 25, INFINITE = std::int64_t{1} << 60;
+    static constexpr std::int64_t IMPOSSIBLE = 1 << 25, ENDLESS = std::int64_t{1} << 60;
     struct Prices {
         std::vector<std::int64_t> box_price, goal_price;
         std::vector<int> owner;  // owner[goal]: its box
     };
 
-    std::int64_t cost(int i, int j) const { return rows_[i][j] < FAR ? rows_[i][j] : NO_WAY; }
+    std::int64_t cost(int i, int j) const { return rows_[i][j] < NO_PATH ? rows_[i][j] : IMPOSSIBLE; }
 
     // Shortest augmenting path from an unmatched box (Dijkstra on reduced costs).
     void augment(Prices& p, int start) {
-        least_.assign(k_ + 1, INFINITE);
+        least_.assign(k_ + 1, ENDLESS);
         from_.assign(k_ + 1, k_);
         done_.assign(k_ + 1, 0);
         p.owner[k_] = start;
@@ -118,7 +118,7 @@ private:
         do {
             done_[goal] = 1;
             const int box = p.owner[goal];
-            std::int64_t delta = INFINITE;
+            std::int64_t delta = ENDLESS;
             int next = k_;
             for (int j = 0; j < k_; ++j) {
                 if (done_[j]) continue;
@@ -146,6 +146,25 @@ private:
     std::vector<std::uint8_t> done_;
 };
 
+// More boxes than that: each takes its nearest goal, whoever else does. A lower bound, but a cheap one.
+class NearestGoals {
+public:
+    void set(const std::uint16_t* const* rows, int k) {
+        nearest_.resize(k);
+        sum_ = 0;
+        for (int i = 0; i < k; ++i) sum_ += nearest_[i] = *std::min_element(rows[i], rows[i] + k);
+    }
+
+    int moved(int box, const std::uint16_t* row) const {
+        const int nearest = *std::min_element(row, row + nearest_.size());
+        return nearest < NO_PATH ? sum_ - nearest_[box] + nearest : NO_MATCHING;
+    }
+
+private:
+    std::vector<int> nearest_;
+    int sum_ = 0;
+};
+
 template <int N>
 class Matching {
 public:
@@ -171,7 +190,7 @@ public:
             case 4: return four_.set(rows_.data());
             case 5: return five_.set(rows_.data());
             case 6: return six_.set(rows_.data());
-            default: return many_.set(rows_.data(), i);
+            default: return cells_.size() <= MOST_MATCHED ? many_.set(rows_.data(), i) : crowd_.set(rows_.data(), i);
         }
     }
 
@@ -186,6 +205,8 @@ public:
     int bound() { return changed(0, rows_[0]); }
 
 private:
+    static constexpr std::size_t MOST_MATCHED = 100;
+
     int changed(int box, const std::uint16_t* row) {
         switch (cells_.size()) {
             case 1: return one_.moved(box, row);
@@ -194,7 +215,7 @@ private:
             case 4: return four_.moved(box, row);
             case 5: return five_.moved(box, row);
             case 6: return six_.moved(box, row);
-            default: return many_.moved(box, row);
+            default: return cells_.size() <= MOST_MATCHED ? many_.moved(box, row) : crowd_.moved(box, row);
         }
     }
 
@@ -208,6 +229,7 @@ private:
     SubsetMatching<5> five_;
     SubsetMatching<6> six_;
     HungarianMatching many_;
+    NearestGoals crowd_;
 };
 
 }  // namespace maskoban

@@ -4,8 +4,9 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
+#include <cstdio>
 #include <string>
+#include <utility>
 
 namespace maskoban {
 

@@ -49,8 +49,9 @@ void search_pushes(const Board<N>& board, Memory& memory, Budget& budget, Outcom
             ++outcome.expanded;
             const std::uint32_t depth = state.depth + 1;
             const auto visit = [&](int box, Direction d, const Bits<N>& boxes, int bound) {
-                const State next{boxes, board.reach_after(state.reach, boxes, box, box + board.step[d]), index, NONE, NONE, depth,
-                                 static_cast<std::uint32_t>(bound), static_cast<std::uint16_t>(box), static_cast<std::uint16_t>(d), false};
+                const Bits<N> reach = board.reach_after(state.reach, boxes, box, box + board.step[d]);
+                const State next{boxes, reach, index, NONE, NONE, depth, static_cast<std::uint32_t>(bound),
+                                 static_cast<std::uint16_t>(box), static_cast<std::uint16_t>(d), false};
                 const auto found = states.add(next);
                 if (found.index == NONE) return budget.out_of_memory(outcome), false;
                 if (!found.fresh) {
