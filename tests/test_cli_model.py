@@ -14,6 +14,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,9 @@ from typer.testing import CliRunner
 
 import maskoban
 from maskoban.boards import FLOOR, MASK, WALL, Level, Tokens, read, write
-from maskoban.cli import app
+from maskoban.cli import ANIMATED, app
 from maskoban.diffusion.model import Model
+from maskoban.diffusion.model import load as load_shipped
 from maskoban.pictures import sheet
 from maskoban.pictures.colours import in_shared_colours
 
@@ -174,6 +177,18 @@ def test_the_animation_ends_with_the_boards_that_are_shown(tmp_path: Path, wish:
     assert last.tobytes() == in_shared_colours(wanted).convert("RGB").tobytes()
 
 
+def test_recording_changes_nothing(tmp_path: Path) -> None:
+    run("generate", "-n", 5, "--out", tmp_path / "a.sok")
+    run("generate", "-n", 5, "--out", tmp_path / "b.sok", "--animate", tmp_path / "b.gif")
+    assert read(tmp_path / "a.sok") == read(tmp_path / "b.sok")
+
+
+def test_a_crowd_is_animated_in_part(tmp_path: Path) -> None:
+    run("generate", "-n", ANIMATED + 1, "--steps", 2, "--animate", tmp_path / "drawn.gif")
+    with Image.open(tmp_path / "drawn.gif") as gif:
+        assert gif.size == sheet(MODEL.sample(ANIMATED), ["two\nlines"] * ANIMATED, cell=24).size
+
+
 def test_a_terminal_shows_boards_side_by_side() -> None:
     shown = run("generate", "-n", 3, "--seed", SEED, FORCE_COLOR="1", COLUMNS="60", NO_COLOR="").stdout
     heads = [line for line in shown.splitlines() if "solv" in line]
@@ -213,6 +228,18 @@ def test_ctrl_c_ends_with_130_and_repeats_what_can_be_taken_up_again(monkeypatch
 
     monkeypatch.setattr(maskoban, "load", interrupted)
     assert run("generate", code=130).stderr == "maskoban: stopped with 3 of 9\n"
+
+
+def test_the_shipped_model_draws_the_same_boards_from_the_shell_as_in_the_library() -> None:
+    arguments = ["generate", "-n", "2", "--seed", "7", "--steps", "8", "--json"]
+    done = subprocess.run(
+        [sys.executable, "-m", "maskoban", *arguments], capture_output=True, text=True, timeout=120
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    found = [json.loads(line) for line in done.stdout.splitlines()]
+    drawn = load_shipped().generate(2, seed=7, steps=8)
+    assert [(row["board"], row["id"]) for row in found] == [(str(level), level.id) for level in drawn]
+    assert {level.shape for level in drawn} == {(10, 10)}
 
 
 # --- complete

@@ -138,6 +138,7 @@ def generate(
       maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board'
     """
     import maskoban
+    from maskoban.boards import Level
 
     _check_places(out, picture, animate)
     how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
@@ -148,19 +149,28 @@ def generate(
     }
     model = maskoban.load(model_name, device)
     report = Report(as_json)
+    filtered = any(wishes.values())
+    recorded = None
     with progress_bar("drawing", report) as progress:
-        levels = model.generate(n, seed, **how, **wishes, progress=progress)
+        if animate and n <= ANIMATED and not filtered:
+            # Recorded while they are drawn: drawing boards again for the animation takes as long again.
+            recorded = model.trajectory(n, seed, **how, progress=progress).frames()
+            levels = [Level(board, f"{model.name} {seed}-{i}") for i, board in enumerate(recorded[-1])]
+        else:
+            levels = model.generate(n, seed, **how, **wishes, progress=progress)
     # A generated level's title ends with its number in the seed's sequence.
     numbers = [int(level.title.rpartition("-")[2]) for level in levels]
 
     def frames() -> Tokens:
+        if recorded is not None:
+            return recorded
         with progress_bar("animating", report) as progress:
             return model.trajectory(seed=seed, numbers=numbers[:ANIMATED], **how, progress=progress).frames()
 
     facts = [{"seed": seed, "number": number} for number in numbers]
     _hand_over(levels, facts, report, out, picture, animate, frames)
     if not as_json:
-        kept = f" (chosen from the first {numbers[-1] + 1:,})" if any(wishes.values()) else ""
+        kept = f" (chosen from the first {numbers[-1] + 1:,})" if filtered else ""
         told = f"{_boards(n)} of seed {seed}{kept}; the solver's judgement afterwards: {report.counts()}"
         print(told, file=sys.stderr)
 
@@ -224,9 +234,8 @@ def complete(
     ]
     _hand_over(levels, facts, report, out, picture, animate, frames)
     if not as_json:
-        print(
-            f"{_boards(len(levels))}; the solver's judgement afterwards: {report.counts()}", file=sys.stderr
-        )
+        told = f"{_boards(len(levels))}; the solver's judgement afterwards: {report.counts()}"
+        print(told, file=sys.stderr)
 
 
 corpus = typer.Typer(help="Fetch, pack, describe and make boards to learn from.", no_args_is_help=True)
