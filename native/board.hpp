@@ -75,7 +75,7 @@ struct Board {
                     todo[tail++] = static_cast<std::uint16_t>(next);
                 };
                 visit(c >= width, c - width);
-                visit(c + width < N * 64, c + width);
+                visit(c + width < height * width, c + width);
                 visit(not_left.has(c), c - 1);
                 visit(not_right.has(c), c + 1);
             }
@@ -103,7 +103,7 @@ struct Board {
 
     // Whether taking the cell out of a connected region could fall it apart, judged by its eight neighbours.
     bool may_cut(const Bits<N>& region, int c) const {
-        const bool up = c >= width, down = c + width < N * 64, left = not_left.has(c), right = not_right.has(c);
+        const bool up = c >= width, down = c + width < height * width, left = not_left.has(c), right = not_right.has(c);
         const auto bit = [&](bool inside, int next, int place) { return inside && region.has(next) ? 1 << place : 0; };
         const int ring = bit(up, c - width, 0) | bit(up && right, c - width + 1, 1) | bit(right, c + 1, 2) |
                          bit(down && right, c + width + 1, 3) | bit(down, c + width, 4) |

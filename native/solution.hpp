@@ -26,7 +26,7 @@ void walk(const Board<N>& board, const Bits<N>& free, int from, int to, std::str
     todo[0] = static_cast<std::uint16_t>(to);
     for (int head = 0, tail = 1; head < tail && !seen.has(from); ++head) {
         const int c = todo[head], column = c % board.width;
-        const bool open[4] = {c >= board.width, c + board.width < N * 64, column > 0, column < board.width - 1};
+        const bool open[4] = {c >= board.width, c + board.width < board.height * board.width, column > 0, column < board.width - 1};
         for (Direction d : DIRECTIONS) {
             const int next = c + board.step[d];
             if (!open[d] || !free.has(next) || seen.has(next)) continue;
