@@ -42,7 +42,7 @@ def normalise_and_rotate(x: Tensor, rotary: Tensor | None) -> Tensor:
     if rotary is None:
         return x
     x32 = x.float()
-    x32 = x32 * torch.rsqrt(x32.square().mean(-1, keepdim=True) + 1e-6)
+    x32 = x32 * torch.rsqrt((x32 * x32).mean(-1, keepdim=True) + 1e-6)
     first, second = x32.chunk(2, dim=-1)
     cos, sin = rotary[0], rotary[1]
     return torch.cat([first * cos - second * sin, first * sin + second * cos], dim=-1).to(x.dtype)
@@ -62,7 +62,8 @@ def attend_reference(qkv: Tensor, heads: int, rotary: Tensor | None = None, drop
     if dropout > 0:
         weights = torch.nn.functional.dropout(weights, dropout)
     mixed = weights.to(v.dtype) @ v
-    return mixed.transpose(1, 2).reshape(boards, cells, -1)
+    joined: Tensor = mixed.transpose(1, 2).reshape(boards, cells, -1)
+    return joined
 
 
 def attend(

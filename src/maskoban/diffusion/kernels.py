@@ -8,6 +8,8 @@ halves, because rotary positions turn (first, second) pairs.
 Imported only where Triton is; ``attention.py`` and ``feedforward.py`` hold the formulas and the plain versions.
 """
 
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+# Triton functions are not typed, and cannot be.
 from __future__ import annotations
 
 import math
@@ -19,14 +21,14 @@ from torch import Tensor
 
 
 @triton.jit
-def _unit(first, second, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]
+def _unit(first, second, WIDTH: tl.constexpr):
     """1 / rms of every row of (first, second)."""
     square = tl.sum(first * first, 1) + tl.sum(second * second, 1)
     return 1.0 / tl.sqrt(square / WIDTH + 1e-6)
 
 
 @triton.jit
-def _halves(base, rows, inside, stride, HALF: tl.constexpr):  # type: ignore[no-untyped-def]
+def _halves(base, rows, inside, stride, HALF: tl.constexpr):
     """The two halves of one head's vectors, fp32, zero outside the board."""
     pair = tl.arange(0, HALF)
     at = base + rows[:, None] * stride + pair[None, :]
@@ -36,7 +38,7 @@ def _halves(base, rows, inside, stride, HALF: tl.constexpr):  # type: ignore[no-
 
 
 @triton.jit
-def _angles(rotary, rows, inside, cells, HALF: tl.constexpr):  # type: ignore[no-untyped-def]
+def _angles(rotary, rows, inside, cells, HALF: tl.constexpr):
     """Cosines and sines of these cells."""
     at = rotary + rows[:, None] * HALF + tl.arange(0, HALF)[None, :]
     cos = tl.load(at, mask=inside[:, None], other=0.0)
@@ -45,7 +47,7 @@ def _angles(rotary, rows, inside, cells, HALF: tl.constexpr):  # type: ignore[no
 
 
 @triton.jit
-def _weights(q1, q2, k1, k2, inside, scale):  # type: ignore[no-untyped-def]
+def _weights(q1, q2, k1, k2, inside, scale):
     """softmax(q k^T * scale) over the cells inside the board."""
     scores = tl.dot(q1, tl.trans(k1)) + tl.dot(q2, tl.trans(k2))
     scores = tl.where(inside[None, :], scores * scale, float("-inf"))
@@ -54,7 +56,7 @@ def _weights(q1, q2, k1, k2, inside, scale):  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):  # type: ignore[no-untyped-def]
+def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):
     """The dropout factor of every weight: 0, or 1 / (1 - P). A hash of (seed, program, row, column)."""
     column = tl.arange(0, BLOCK)
     at = program * BLOCK * BLOCK + rows[:, None] * BLOCK + column[None, :]
@@ -66,14 +68,14 @@ def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):  # type: i
 _ATTENTION = [triton.Config({"ROWS": rows}, num_warps=warps) for rows in (32, 64, 128) for warps in (4, 8)]
 
 
-def _fitting(configs, positional, **named):  # type: ignore[no-untyped-def]
+def _fitting(configs, positional, **named):
     """Blocks of rows no taller than a board."""
     return [c for c in configs if c.kwargs["ROWS"] <= named["BLOCK"]]
 
 
 @triton.autotune(_ATTENTION, key=["cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting})
 @triton.jit
-def _forward(  # type: ignore[no-untyped-def]
+def _forward(
     qkv, rotary, seed, out, cells, d, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr, ROTATE: tl.constexpr, P: tl.constexpr,
     ROWS: tl.constexpr,
@@ -109,7 +111,7 @@ def _forward(  # type: ignore[no-untyped-def]
 
 
 @triton.jit
-def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):  # type: ignore[no-untyped-def]
+def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):
     """Gradient before normalising and rotating, from the gradient (g) and the value (r) after both.
 
     A rotation keeps lengths, so the normaliser's gradient is unit * (g - r * mean(g r)), then turned back.
@@ -121,7 +123,7 @@ def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):  # type: ig
 
 @triton.autotune(_ATTENTION, key=["cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting})
 @triton.jit
-def _backward(  # type: ignore[no-untyped-def]
+def _backward(
     grad, qkv, rotary, seed, dqkv, cells, d, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr, ROTATE: tl.constexpr, P: tl.constexpr,
     ROWS: tl.constexpr,
@@ -223,9 +225,7 @@ def backward(
     key=["N", "K"],
 )  # fmt: skip
 @triton.jit
-def _relu_squared(  # type: ignore[no-untyped-def]
-    x, w, y, M, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
-):
+def _relu_squared(x, w, y, M, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
     """Rows of x stay put while the weights stream by. A row's norm is a factor, so it can wait until the end."""
     rows = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
     inner = tl.arange(0, K)

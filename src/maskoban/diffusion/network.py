@@ -22,7 +22,7 @@ from torch.nn import functional as F
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, TILES
 from maskoban.diffusion.attention import attend, normalise_and_rotate, rotary_table
-from maskoban.diffusion.dropout import dropout, draw_seeds
+from maskoban.diffusion.dropout import draw_seeds, dropout
 from maskoban.diffusion.feedforward import rms_norm, squared_relu_linear
 
 
@@ -105,8 +105,8 @@ class PaperNetwork(Network):
         x = self.embed(tokens, self.token.weight) + given.to(self.dtype)
         p = self.dropout if self.training else 0.0
         seeds = draw_seeds(len(self.qkv), 4, tokens.device)
-        stacks = (self.norm_weight, self.norm_bias, self.qkv, self.qkv_bias, self.out, self.out_bias)
-        stacks += (self.up, self.up_bias, self.down, self.down_bias)
+        stacks = [self.norm_weight, self.norm_bias, self.qkv, self.qkv_bias, self.out, self.out_bias]
+        stacks += [self.up, self.up_bias, self.down, self.down_bias]
         for s, nw, nb, qkv, qkv_b, out, out_b, up, up_b, down, down_b in zip(
             seeds, *(stack.unbind(0) for stack in stacks), strict=True
         ):

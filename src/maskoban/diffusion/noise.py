@@ -30,4 +30,4 @@ def uniforms(seed: int, boards: NDArray[np.int64], purpose: int, count: int) -> 
         key = _mix(key + _STRIDE * (boards.astype(np.uint64) + np.uint64(1)))
         key = _mix(key + _STRIDE * np.uint64(purpose + 1))
         bits = _mix(key[:, None] + _STRIDE * np.arange(1, count + 1, dtype=np.uint64))
-    return (bits >> np.uint64(11)) * 2.0**-53
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53

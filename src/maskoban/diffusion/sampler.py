@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +119,7 @@ def draw(
     most = int(masked.sum(1).max())
     reveals = min(how.steps or cells, most)
     evaluations = reveals + how.polish * most
-    log: list[tuple[NDArray[np.int64], ...]] = []
+    log: list[tuple[NDArray[Any], ...]] = []
 
     def commit(step: int, board: NDArray[np.int64], cell: NDArray[np.int64], u: NDArray[np.float64],
                p: NDArray[np.float64]) -> None:  # fmt: skip
@@ -136,7 +136,7 @@ def draw(
     left = masked.sum(1)
     done = np.zeros(n, dtype=np.int64)
     for step in range(reveals):
-        t = np.maximum(np.rint(denoiser.steps * left / cells), 1).astype(np.int64)
+        t = time_told(denoiser, left)
         count = np.minimum(np.maximum(-(-left // (reveals - step)), 1), left)
         if how.order == "confidence":
             everywhere = np.broadcast_to(np.arange(cells), (n, cells))
@@ -163,14 +163,13 @@ def draw(
             board = np.nonzero(place < masked.sum(1))[0]
             cell = order[board, place]
             tokens[board, cell] = MASK
-            once = np.ones(len(board), dtype=np.int64)
-            p = probabilities(denoiser.logits(tokens[board], once, cell[:, None]), how.temperature)[:, 0]
+            t = time_told(denoiser, np.ones(len(board), dtype=np.int64))
+            p = probabilities(denoiser.logits(tokens[board], t, cell[:, None]), how.temperature)[:, 0]
             commit(reveals + sweep * most + place, board, cell, u[board, cell], p)
 
     finished = flat.copy()
     finished[:, inside] = tokens
-    finished = finished.reshape(boards.shape)
-    return finished, _commits(boards, inside, log) if record else None
+    return finished.reshape(boards.shape), _commits(boards, inside, log) if record else None
 
 
 def draw_many(
@@ -228,6 +227,13 @@ def drawn_cells(denoiser: Denoiser) -> NDArray[np.int64]:
     return grid[m : denoiser.height - m, m : denoiser.width - m].ravel()
 
 
+def time_told(denoiser: Denoiser, masked: NDArray[np.int64]) -> NDArray[np.int64]:
+    """t = T |M| / cells, rounded, at least 1: the time at which so many cells are masked on the linear schedule."""
+    cells = len(drawn_cells(denoiser))
+    t: NDArray[np.int64] = np.maximum(np.rint(denoiser.steps * masked / cells), 1).astype(np.int64)
+    return t
+
+
 def blank(denoiser: Denoiser, n: int) -> Tokens:
     """Boards with nothing drawn yet: MASK everywhere the denoiser draws, wall around it."""
     boards = np.full((n, denoiser.height * denoiser.width), WALL, dtype=np.uint8)
@@ -235,7 +241,7 @@ def blank(denoiser: Denoiser, n: int) -> Tokens:
     return boards.reshape(n, denoiser.height, denoiser.width)
 
 
-def _commits(start: Tokens, inside: NDArray[np.int64], log: list[tuple[NDArray[np.int64], ...]]) -> Commits:
+def _commits(start: Tokens, inside: NDArray[np.int64], log: list[tuple[NDArray[Any], ...]]) -> Commits:
     """The log of commits, regrouped board by board."""
     n = len(start)
     if not log:

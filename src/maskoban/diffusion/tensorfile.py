@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -66,15 +67,20 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        begin, end = entry["data_offsets"]
-        dtype = _DTYPES.get(entry["dtype"])
-        count = math.prod(entry["shape"])
-        if dtype is None or start + end > len(data) or end - begin != count * dtype.itemsize:
+        try:
+            begin, end = entry["data_offsets"]
+            dtype = _DTYPES[entry["dtype"]]
+            whole = 0 <= begin <= end <= len(data) - start
+            whole = whole and end - begin == math.prod(entry["shape"]) * dtype.itemsize
+        except (KeyError, TypeError, ValueError):
+            whole = False
+        if not whole:
             raise MaskobanError(
                 f"{path}: tensor {name!r} is cut short or of an unknown type; the file is broken"
             )
-        raw = torch.from_numpy(data[start + begin : start + end].copy())
-        tensors[name] = raw.view(dtype).reshape(entry["shape"])
+        tensor = torch.empty((end - begin) // dtype.itemsize, dtype=dtype)
+        tensor.view(torch.uint8).copy_(torch.from_numpy(data[start + begin : start + end]))
+        tensors[name] = tensor.reshape(entry["shape"])
     return tensors, header.get("__metadata__", {})
 
 
@@ -96,9 +102,35 @@ def read_header(path: Path) -> tuple[dict[str, dict], int]:  # type: ignore[type
     return header, 8 + length
 
 
-def part_name(i: int, parts: int) -> str:
-    """The file name of part i of a checkpoint kept in so many parts."""
-    return "state.safetensors" if parts == 1 else f"state-{i + 1}-of-{parts}.safetensors"
+def part_names(step: int, parts: int) -> list[str]:
+    """The file names of a checkpoint of this step kept in so many parts.
+
+    Several files cannot be replaced at once, so their names carry the step: the new ones come to lie beside
+    the old ones, which go when all is written.
+
+    >>> part_names(500, 1), part_names(500, 2)
+    (['state.safetensors'], ['state-500-1-of-2.safetensors', 'state-500-2-of-2.safetensors'])
+    """
+    if parts == 1:
+        return ["state.safetensors"]
+    return [f"state-{step}-{i + 1}-of-{parts}.safetensors" for i in range(parts)]
+
+
+def newest_parts(folder: Path) -> list[Path]:
+    """The files of a folder's newest whole checkpoint."""
+    found = sorted(folder.glob("state*.safetensors"))
+    if not found:
+        raise MaskobanError(f"{folder}: no checkpoint there (expected state.safetensors)")
+    whole: list[list[Path]] = [[path] for path in found if path.name == "state.safetensors"]
+    for path in found:
+        if first := re.fullmatch(r"state-(\d+)-1-of-(\d+)\.safetensors", path.name):
+            parts = [folder / name for name in part_names(int(first[1]), int(first[2]))]
+            if set(parts) <= set(found):
+                whole.append(parts)
+    if not whole:
+        names = ", ".join(path.name for path in found)
+        raise MaskobanError(f"{folder}: parts of the checkpoint are missing: only {names} there")
+    return max(whole, key=lambda parts: parts[-1].stat().st_mtime_ns)
 
 
 def load_folder(place: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -107,13 +139,8 @@ def load_folder(place: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         place = place / "model.safetensors"
     if place.is_file():
         return load_tensors(place)
-    paths = sorted(place.glob("state*.safetensors"))
-    if not paths:
-        raise MaskobanError(f"{place}: no checkpoint there (expected state.safetensors)")
-    if {path.name for path in paths} != {part_name(i, len(paths)) for i in range(len(paths))}:
-        raise MaskobanError(f"{place}: parts of the checkpoint are missing: {len(paths)} are there")
     tensors: dict[str, Tensor] = {}
-    for path in paths:
+    for path in newest_parts(place):
         part, metadata = load_tensors(path)
         tensors.update(part)
     return tensors, metadata

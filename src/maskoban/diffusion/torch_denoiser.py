@@ -21,13 +21,8 @@ class TorchDenoiser:
     """
 
     def __init__(self, network: Network, steps: int, batch: int = 256, compiled: bool = False) -> None:
-        self.height, self.width, self.margin, self.steps = (
-            network.height,
-            network.width,
-            network.margin,
-            steps,
-        )
-        self.network, self.batch = network, batch
+        self.height, self.width, self.margin = network.height, network.width, network.margin
+        self.network, self.steps, self.batch = network, steps, batch
         # Two batches at once on a device: one is drawn here while the other is computed there.
         self.overlap = 2 if next(network.parameters()).is_cuda else 1
         self.forward: Callable[..., Tensor] = network
@@ -47,7 +42,7 @@ class TorchDenoiser:
             out[part].copy_(logits[: part.stop - start], non_blocking=True)
         if device.type == "cuda":
             # Wait for this call's work alone: another thread may have queued more behind it.
-            done = torch.cuda.Event()
+            done = torch.cuda.Event()  # type: ignore[no-untyped-call]
             done.record()
             done.synchronize()
         return out.numpy()

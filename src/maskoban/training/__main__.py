@@ -67,10 +67,11 @@ def run(arguments: list[str]) -> None:
     if a.held_out:
         held_out = read_boards(a.held_out)
     else:
-        tenth = len(corpus) // 10
+        tenth = max(len(corpus) // 10, 1)
         corpus, held_out = corpus[:-tenth], corpus[-tenth:]
+    largest = int(a.largest_file * 1e6) if a.largest_file else None
     options = Options(minutes=a.minutes, stop_at=a.stop_at, save_every=a.save_every, compact=a.compact,
-                      largest=int(a.largest_file * 1e6) if a.largest_file else None, tensorboard=a.tensorboard)  # fmt: skip
+                      largest=largest, tensorboard=a.tensorboard)  # fmt: skip
     if a.device:
         options = dataclasses.replace(options, device=a.device, compile=a.device.startswith("cuda"))
     if a.no_compile:
@@ -91,7 +92,8 @@ def main() -> None:
     try:
         run(sys.argv[1:])
     except MaskobanError as error:
-        sys.exit(f"maskoban train: {error}")
+        print(f"maskoban train: {error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         sys.exit(130)
 

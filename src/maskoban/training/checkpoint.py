@@ -1,8 +1,8 @@
 """Training state on disk: everything an interrupted run needs to go on as if nothing had happened.
 
-A checkpoint is one safetensors file, or several when a largest size is asked for: ``state.safetensors`` or
-``state-1-of-3.safetensors`` and so on. Names inside: ``net.*``, ``ema.*``, and ``<optimiser>.<parameter>.<moment>``. The
-metadata of every file holds the preset, the step and the seconds trained.
+A checkpoint is one safetensors file, ``state.safetensors``, or several when a largest size is asked for:
+``state-5000-1-of-3.safetensors`` and so on for step 5000. Names inside: ``net.*``, ``ema.*``, and
+``<optimiser>.<parameter>.<moment>``. The metadata of every file holds the preset, the step and the seconds trained.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import dataclasses
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.network import Network, build_network
-from maskoban.diffusion.tensorfile import load_folder, part_name, save_tensors
+from maskoban.diffusion.tensorfile import load_folder, part_names, save_tensors
 from maskoban.training.presets import Preset
 
 
@@ -46,11 +47,14 @@ def save_checkpoint(
     compact: bool = False,
     largest: int | None = None,
 ) -> None:
-    """Write the whole state, atomically; ``compact`` keeps moments in bf16, ``largest`` splits by bytes."""
+    """Write the whole state; ``compact`` keeps moments in bf16, ``largest`` splits by bytes.
+
+    Whatever goes wrong on the way, the folder holds a whole checkpoint: the old one goes when the new one is there.
+    """
     tensors: dict[str, Tensor] = {f"net.{name}": p for name, p in network.state_dict().items()}
     for name, value in (ema or {}).items():
         tensors[f"ema.{name}"] = value
-    names = {p: name for name, p in network.named_parameters()}
+    names: dict[Tensor, str] = {p: name for name, p in network.named_parameters()}
     for key, optimizer in optimizers.items():
         for p, state in optimizer.state.items():
             for moment, value in state.items():
@@ -64,11 +68,17 @@ def save_checkpoint(
         "extra": json.dumps(extra or {}),
     }
     parts = split_by_size(tensors, largest)
-    for old in folder.glob("state*.safetensors"):
-        if len(parts) > 1 or old.name != "state.safetensors":
-            old.unlink()
-    for i, part in enumerate(parts):
-        save_tensors(folder / part_name(i, len(parts)), part, metadata)
+    old = set(folder.glob("state*.safetensors"))
+    new = [folder / name for name in part_names(progress.step, len(parts))]
+    try:
+        for path, part in zip(new, parts, strict=True):
+            save_tensors(path, part, metadata)
+    except MaskobanError:
+        for path in set(new) - old:
+            path.unlink(missing_ok=True)
+        raise
+    for path in old - set(new):
+        path.unlink()
 
 
 def split_by_size(tensors: dict[str, Tensor], largest: int | None) -> list[dict[str, Tensor]]:
@@ -85,7 +95,7 @@ def split_by_size(tensors: dict[str, Tensor], largest: int | None) -> list[dict[
     return parts
 
 
-def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, dict[str, object]]:
+def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, dict[str, Any]]:
     """All tensors of a checkpoint folder (or of one weights file), its preset and how far it is."""
     tensors, metadata = load_folder(place)
     try:

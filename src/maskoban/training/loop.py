@@ -38,6 +38,7 @@ from maskoban.training.checkpoint import (
     restore_optimizer,
     save_checkpoint,
 )
+from maskoban.training.interrupting import uninterrupted
 from maskoban.training.muon import StackedMuon
 from maskoban.training.presets import Preset
 from maskoban.training.recording import RecordedStep
@@ -62,6 +63,12 @@ class Options:
     tensorboard: bool = False
     quiet: bool = False
 
+    def __post_init__(self) -> None:
+        if self.minutes is not None and not self.minutes > 0:
+            raise MaskobanError(f"the training time must be above 0 minutes, not {self.minutes:g}")
+        if self.save_every < 1:
+            raise MaskobanError(f"saving takes place every 1 step or more, not {self.save_every}")
+
 
 class Trainer:
     """One run in one folder: ``state*.safetensors``, ``log.jsonl`` and the boards it drew on the way."""
@@ -70,14 +77,22 @@ class Trainer:
         self, preset: Preset, corpus: Tokens, held_out: Tokens, folder: Path, options: Options | None = None
     ) -> None:
         self.preset, self.folder, self.options = preset, folder, options or Options()
-        self.device = torch.device(self.options.device)
-        self.network = new_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
+        try:
+            self.device = torch.device(self.options.device)
+            self.network = new_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
+        except (RuntimeError, AssertionError) as error:
+            raise MaskobanError(
+                f"no device {self.options.device!r} here: {str(error).splitlines()[0]}"
+            ) from error
         self.corpus = self._cells(corpus, "the training corpus")
         self.held_out = self._cells(held_out, "the held-out boards")[: preset.validation_boards]
         if len(self.corpus) < preset.batch:
             raise MaskobanError(
                 f"the training corpus has {len(self.corpus)} boards, fewer than one batch of {preset.batch}"
             )
+        if len(self.held_out) == 0:
+            raise MaskobanError("there are no held-out boards to measure the validation loss on")
+        self.board_writer = open_tensorboard(folder) if self.options.tensorboard else None
         self.optimizers = self._optimizers()
         self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()} if preset.ema else None
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
@@ -175,25 +190,34 @@ class Trainer:
 
     def run(self) -> None:
         """Train to the end of the budget (or to ``stop_at``), saving on the way and when interrupted."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self._note({"event": "resume" if self.progress.step else "start", **self._circumstances()})
         try:
-            self._train()
-        except KeyboardInterrupt:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._note({"event": "resume" if self.progress.step else "start", **self._circumstances()})
+            try:
+                self._train()
+            except KeyboardInterrupt:
+                self.save()
+                self._note({"event": "interrupted", "step": self.progress.step})
+                self._say(f"interrupted at step {self.progress.step}; saved in {self.folder}", end="\n")
+                raise
             self.save()
-            self._note({"event": "interrupted", "step": self.progress.step})
-            self._say(f"interrupted at step {self.progress.step}; saved in {self.folder}", end="\n")
-            raise
-        self.save()
-        self._note({"event": "end", "step": self.progress.step, "minutes": self.progress.seconds / 60})
+            self._note({"event": "end", "step": self.progress.step, "minutes": self.progress.seconds / 60})
+        except OSError as error:  # a full disk, above all; the last checkpoint is whole
+            raise MaskobanError(
+                f"{error.filename or self.folder}: cannot be written: {error.strerror}"
+            ) from error
+        finally:
+            if self.board_writer is not None:
+                self.board_writer.close()
 
     def _train(self) -> None:
         last = self.options.stop_at or math.inf
         losses: list[Tensor] = []
         clock = time.perf_counter()
         while self.share_done() < 1.0 and self.progress.step < last:
-            losses.append(self.step())
-            self.progress.step += 1
+            with uninterrupted():
+                losses.append(self.step())
+                self.progress.step += 1
             step = self.progress.step
             if step % _READ_EVERY == 0 and self.device.type == "cuda":
                 torch.cuda.synchronize()  # or the clock would run ahead of the device
@@ -250,7 +274,7 @@ class Trainer:
         for optimizer in self.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
         loss = self.loss(boards)
-        self.scaler.scale(loss).backward()
+        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         if self.preset.clip is not None:
             for optimizer in self.optimizers.values():
                 self.scaler.unscale_(optimizer)
@@ -274,10 +298,18 @@ class Trainer:
     def sample(self) -> None:
         """Draw fresh boards, keep them in the run's folder and, where the solver is built, judge them."""
         with self._weights_to_judge():
-            denoiser = TorchDenoiser(self.network, self.preset.diffusion_steps, batch=1024)
-            boards, _ = draw(denoiser, blank(denoiser, self.preset.sample_boards), seed=self.preset.seed)
+            n = self.preset.sample_boards
+            denoiser = TorchDenoiser(self.network, self.preset.diffusion_steps, batch=min(1024, n))
+            boards, _ = draw(denoiser, blank(denoiser, n), seed=self.preset.seed)
         path = self.folder / f"boards-{self.progress.step:07d}.npy"
-        np.save(path, boards)
+        partial = path.with_name(path.name + ".partial")
+        try:
+            with open(partial, "wb") as file:
+                np.save(file, boards)
+            partial.replace(path)
+        except OSError:
+            partial.unlink(missing_ok=True)
+            raise
         record: dict[str, Any] = {"step": self.progress.step, "boards": path.name}
         record["walls"] = round(float((boards == WALL).sum((1, 2)).mean()), 3)
         self._note(record | judged(boards))
@@ -288,10 +320,11 @@ class Trainer:
     # -- keeping
 
     def save(self) -> None:
-        save_checkpoint(
-            self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,
-            {"scaler": self.scaler.state_dict()}, self.options.compact, self.options.largest,
-        )  # fmt: skip
+        with uninterrupted():
+            save_checkpoint(
+                self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,
+                {"scaler": self.scaler.state_dict()}, self.options.compact, self.options.largest,
+            )  # fmt: skip
 
     def resume(self) -> Trainer:
         """Go on from the folder's checkpoint."""
@@ -303,12 +336,14 @@ class Trainer:
                 if getattr(preset, f.name) != getattr(self.preset, f.name)
             ]
             raise MaskobanError(f"{self.folder}: that run has other settings: {', '.join(changed)} differ")
+        if self.ema is not None:  # by way of the network, which checks that all are there and fit
+            load_weights(self.network, tensors, "ema.")
+            self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()}
         load_weights(self.network, tensors, "net.")
-        for name, value in (self.ema or {}).items():
-            value.copy_(tensors[f"ema.{name}"])
         for key, optimizer in self.optimizers.items():
             restore_optimizer(key, optimizer, self.network, tensors)
-        self.scaler.load_state_dict(extra.get("scaler") or {})
+        if self.scaler.is_enabled():
+            self.scaler.load_state_dict(extra["scaler"])
         return self
 
     def start_from(self, source: Path) -> Trainer:
@@ -341,6 +376,10 @@ class Trainer:
     def _note(self, record: dict[str, Any]) -> None:
         with open(self.folder / "log.jsonl", "a") as log:
             log.write(json.dumps(record) + "\n")
+        if self.board_writer is not None and "event" not in record:
+            for name in ("train", "valid", "rate", "walls", "solvable"):
+                if name in record:
+                    self.board_writer.add_scalar(name, record[name], record["step"])
         if not self.options.quiet and "event" not in record:
             self._say("  ".join(f"{k} {v}" for k, v in record.items()), end="\n")
 
@@ -367,10 +406,20 @@ class _Judging:
     @torch.no_grad()
     def _swap(self) -> None:
         # By value: a recorded step goes on reading and writing the same memory.
-        for name, p in self.network.named_parameters() if self.ema else ():
-            raw = p.clone()
-            p.copy_(self.ema[name])  # type: ignore[index]
-            self.ema[name].copy_(raw)  # type: ignore[index]
+        with uninterrupted():
+            for name, p in self.network.named_parameters() if self.ema else ():
+                raw = p.clone()
+                p.copy_(self.ema[name])  # type: ignore[index]
+                self.ema[name].copy_(raw)  # type: ignore[index]
+
+
+def open_tensorboard(folder: Path) -> Any:
+    """A writer of TensorBoard events into the run's folder; the package is asked for only here."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise MaskobanError("TensorBoard events need its package: pip install tensorboard") from error
+    return SummaryWriter(str(folder))
 
 
 def judged(boards: Tokens) -> dict[str, float]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, Literal
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.schedule import Schedule
@@ -54,6 +55,20 @@ class Preset:
     validation_boards: int
     sample_every: int
     sample_boards: int
+
+    def __post_init__(self) -> None:
+        for name, kind in get_type_hints(Preset).items():
+            value = getattr(self, name)
+            if get_origin(kind) is Literal and value not in get_args(kind):
+                raise MaskobanError(f"{name} is {' or '.join(map(repr, get_args(kind)))}, not {value!r}")
+            if kind is int and name not in ("seed", "warmup") and value < 1:
+                raise MaskobanError(f"{name} must be at least 1, and is {value}")
+        if self.d % (4 * self.heads):
+            raise MaskobanError(f"d must be a multiple of four times the {self.heads} heads, and is {self.d}")
+        if not 0 < self.decay_share <= 1:
+            raise MaskobanError(f"decay_share must be above 0 and at most 1, and is {self.decay_share}")
+        if not 0 <= self.dropout < 1:
+            raise MaskobanError(f"dropout must be at least 0 and below 1, and is {self.dropout}")
 
 
 #: The paper's run, every number as it stands there; bf16 in place of its fp16.
@@ -112,27 +127,30 @@ def vary(preset: Preset, changes: list[str]) -> Preset:
     >>> vary(PAPER, ["steps=1000", "dropout=0"]).steps
     1000
     """
-    kinds = {field.name: type(getattr(preset, field.name)) for field in fields(Preset)}
+    kinds = get_type_hints(Preset)
     values: dict[str, Any] = {}
     for change in changes:
         name, _, text = change.partition("=")
         if name not in kinds:
             raise MaskobanError(f"a preset has no setting {name!r}; it has {', '.join(kinds)}")
+        read, expected = _READERS.get(kinds[name], (str, "a word"))
         try:
-            values[name] = _parsed(kinds[name], text)
-        except ValueError as error:
-            raise MaskobanError(f"{name}={text}: expected {kinds[name].__name__}") from error
+            values[name] = read(text)
+        except (KeyError, ValueError) as error:
+            raise MaskobanError(f"{name}={text}: expected {expected}") from error
     return replace(preset, **values)
 
 
-def _parsed(kind: type, text: str) -> Any:
-    if text == "none":
-        return None
-    if kind is bool:
-        if text not in ("true", "false"):
-            raise ValueError(text)
-        return text == "true"
-    if kind is tuple:
-        first, second = text.split(",")
-        return float(first), float(second)
-    return float(text) if kind is type(None) else kind(text)
+def _two_numbers(text: str) -> tuple[float, float]:
+    first, second = text.split(",")
+    return float(first), float(second)
+
+
+#: How a setting of each type is read from text, and what that text should have been.
+_READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
+    int: (int, "a whole number"),
+    float: (float, "a number"),
+    float | None: (lambda text: None if text == "none" else float(text), "a number or none"),
+    bool: ({"true": True, "false": False}.__getitem__, "true or false"),
+    tuple[float, float]: (_two_numbers, "two numbers with a comma between"),
+}

@@ -1,0 +1,87 @@
+"""Run with TRITON_INTERPRET=1: the fused kernels' relative errors against fp32 references, as JSON lines.
+
+The interpreter has no device to tune on, so a kernel is taken out of its autotuner and given its block sizes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from maskoban.diffusion import kernels
+from maskoban.diffusion.attention import attend_reference, normalise_and_rotate, rotary_table
+from maskoban.diffusion.feedforward import squared_relu_linear
+
+
+class Untuned:
+    """A kernel with fixed block sizes in place of tuned ones."""
+
+    def __init__(self, kernel: Any, **sizes: int) -> None:
+        self.kernel, self.sizes = kernel, sizes
+
+    def __getitem__(self, grid: Any) -> Any:
+        shape = grid(self.sizes) if callable(grid) else grid
+        return lambda *args, **named: self.kernel[shape](*args, **named, **self.sizes)
+
+
+def kept(seed: int, programs: int, cells: int, block: int, p: float) -> Tensor:
+    """The factors of kernels._keep, (programs, cells, cells), hashed in 64-bit integers."""
+    at = torch.arange(programs)[:, None, None] * block * block
+    at = at + torch.arange(cells)[:, None] * block + torch.arange(cells)
+    h = (at ^ seed) * 0x9E3779B1 & 0xFFFFFFFF
+    h = (h ^ (h >> 15)) * 0x85EBCA77 & 0xFFFFFFFF
+    return (h.double() * 2.0**-32 >= p).float() / (1 - p)
+
+
+def attend_with(factors: Tensor, qkv: Tensor, heads: int, rotary: Tensor | None) -> Tensor:
+    """attend_reference with given dropout factors."""
+    boards, cells, _ = qkv.shape
+    q, k, v = qkv.view(boards, cells, 3, heads, -1).permute(2, 0, 3, 1, 4)
+    q, k = normalise_and_rotate(q, rotary), normalise_and_rotate(k, rotary)
+    weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), dim=-1)
+    mixed = (weights * factors.view(boards, heads, cells, cells)) @ v
+    return mixed.transpose(1, 2).reshape(boards, cells, -1)
+
+
+def error(mine: Tensor, reference: Tensor) -> float:
+    return float((mine.float() - reference).norm() / reference.norm())
+
+
+def main() -> None:
+    torch.manual_seed(0)
+    forward, backward = kernels._forward.fn, kernels._backward.fn
+    for rows, height, width, heads, rotate, p in (
+        (32, 4, 5, 2, True, 0.0), (32, 6, 6, 1, False, 0.0), (32, 6, 6, 2, False, 0.25), (64, 5, 8, 1, True, 0.25),
+    ):  # fmt: skip
+        kernels._forward, kernels._backward = Untuned(forward, ROWS=rows), Untuned(backward, ROWS=rows)
+        cells, d = height * width, heads * 32
+        qkv = torch.randn(2, cells, 3 * d).half()
+        grad = torch.randn(2, cells, d).half()
+        seed = torch.tensor([12345])
+        rotary = rotary_table(height, width, 32) if rotate else None
+        exact = qkv.float().requires_grad_()
+        if p:
+            block = max(32, 2 ** math.ceil(math.log2(cells)))
+            expected = attend_with(kept(12345, 2 * heads, cells, block, p), exact, heads, rotary)
+        else:
+            expected = attend_reference(exact, heads, rotary)
+        (dexpected,) = torch.autograd.grad(expected, exact, grad.float())
+        table = rotary if rotary is not None else torch.zeros(2, 1, 1)
+        mine = kernels.forward(qkv, table, seed, heads, rotate, p)
+        dmine = kernels.backward(grad, qkv, table, seed, heads, rotate, p)
+        kind = f"attention {height}x{width} rotate {rotate} dropout {p}"
+        print(json.dumps({"kernel": kind, "forward": error(mine, expected.detach()),
+                          "backward": error(dmine, dexpected)}))  # fmt: skip
+
+    kernels._relu_squared = Untuned(kernels._relu_squared.fn, BM=32, BN=64)
+    x, weight = torch.randn(3, 15, 64).half(), torch.randn(128, 64).half()
+    expected = squared_relu_linear(x.float(), weight.float())
+    print(json.dumps({"kernel": "squared relu", "forward": error(kernels.relu_squared(x, weight), expected)}))
+
+
+if __name__ == "__main__":
+    main()

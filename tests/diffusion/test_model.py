@@ -1,0 +1,260 @@
+"""The shipped model as people use it. Few steps keep it quick: what is tested here does not depend on quality."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import maskoban
+from maskoban.boards import Level, MaskobanError
+from maskoban.boards.tiles import BOX, BOX_ON_GOAL, MASK, WALL
+from maskoban.diffusion.model import Model, load, shipped
+
+QUICK = 4  # network evaluations a board
+
+
+@pytest.fixture(scope="module")
+def model() -> Model:
+    return load()
+
+
+def test_the_shipped_model_is_best_and_says_what_it_is(model: Model) -> None:
+    assert "best" in shipped()
+    assert model.name == "best"
+    assert (model.height, model.width) == (10, 10)
+    assert model.card["parameters"] > 4_000_000
+
+
+def test_sample_gives_finished_boards_inside_a_wall(model: Model) -> None:
+    boards = model.sample(3, seed=7, steps=QUICK)
+    assert boards.shape == (3, 10, 10)
+    assert boards.dtype == np.uint8
+    assert (boards < MASK).all()
+    assert (boards[:, [0, -1]] == WALL).all()
+    assert (boards[:, :, [0, -1]] == WALL).all()
+
+
+def test_a_board_is_the_same_whatever_is_drawn_beside_it(model: Model) -> None:
+    boards = model.sample(5, seed=7, steps=QUICK)
+    assert (model.sample(2, seed=7, steps=QUICK, first=3) == boards[3:]).all()
+    assert (model.generate(5, seed=7, steps=QUICK)[4].tokens == boards[4]).all()
+    assert not (model.sample(5, seed=8, steps=QUICK) == boards).all()
+
+
+def test_a_trajectory_ends_in_the_sampled_board_and_keeps_every_probability(model: Model) -> None:
+    board = model.sample(1, seed=7, steps=QUICK, polish=1, first=1)[0]
+    commits = model.trajectory(seed=7, numbers=[1], steps=QUICK, polish=1)
+    frames = commits.frames()
+    assert (frames[0, 0, 1:-1, 1:-1] == MASK).all()
+    assert (frames[-1, 0] == board).all()
+    assert np.allclose(commits.probabilities[commits.cell >= 0].sum(-1), 1, atol=1e-5)
+    probability = commits.probability()[0]
+    assert np.isnan(probability[0, 0])  # the border is given, not drawn
+    assert ((probability[1:-1, 1:-1] > 0) & (probability[1:-1, 1:-1] <= 1)).all()
+
+
+def test_probabilities_come_with_a_sample_on_request(model: Model) -> None:
+    boards, probability = model.sample_with_probabilities(2, seed=7, steps=QUICK)
+    assert (boards == model.sample(2, seed=7, steps=QUICK)).all()
+    assert probability.shape == boards.shape
+
+
+def test_the_whole_way_of_drawing_makes_boards_that_are_well_formed_and_mostly_solvable(model: Model) -> None:
+    boards = model.sample(16, seed=1)
+    verdicts = [maskoban.solve(board).verdict for board in boards]
+    assert verdicts.count("malformed") <= 1
+    assert verdicts.count("solved") >= 9  # 82.7 % on average: fewer than 9 of 16 is one chance in a thousand
+    assert 55 < (boards == WALL).sum((1, 2)).mean() < 80
+
+
+def test_complete_keeps_every_given_cell(model: Model) -> None:
+    half = Level.parse("""
+        ##########
+        #@ ??????#
+        #  ??????#
+        # $ ?????#
+        #  ??????#
+        ##?????.?#
+        ##???????#
+        ##???????#
+        ##???????#
+        ##########
+    """.replace("        ", ""))  # fmt: skip
+    for level in model.complete(half, n=2, seed=3, steps=QUICK):
+        given = half.tokens != MASK
+        assert (level.tokens[given] == half.tokens[given]).all()
+        assert (level.tokens < MASK).all()
+
+
+def test_a_board_with_nothing_masked_completes_to_itself(model: Model) -> None:
+    whole = model.sample(1, seed=7, steps=QUICK)[0]
+    assert (model.complete(whole)[0].tokens == whole).all()
+
+
+def room(**cells: str) -> np.ndarray:
+    """An empty 10x10 room of masks with some cells drawn: room(r1c1="@")."""
+    tokens = np.full((10, 10), MASK, np.uint8)
+    tokens[[0, -1]] = tokens[:, [0, -1]] = WALL
+    for name, symbol in cells.items():
+        row, column = name[1:].split("c")
+        tokens[int(row), int(column)] = "# @$.*+?".index(symbol)
+    return tokens
+
+
+def crowded(symbols: str) -> np.ndarray:
+    """A room with nothing masked but one cell, and these tiles in its second row."""
+    tokens = np.full((10, 10), WALL, np.uint8)
+    tokens[1, 1 : 1 + len(symbols)] = ["# @$.*+?".index(s) for s in symbols]
+    tokens[2, 1] = MASK
+    return tokens
+
+
+@pytest.mark.parametrize(
+    ("board", "sentence"),
+    [
+        (room(r1c1="@", r5c5="@"), "the board has 2 players already, and a board has one"),
+        (room(r1c1="@", r5c5="+", r6c6="+"), "the board has 3 players already, and a board has one"),
+        (room(r0c3="$"), "the border must be wall all around, but row 1, column 4 is not; this model needs one"),
+        (room(r9c9="?"), "the border must be wall all around, but row 10, column 10 is not; this model needs one"),
+        (crowded("@$$$.").copy(), "the board has 3 boxes and 1 goals, and 1 masked cells cannot make up the difference"),
+        (crowded("$$.."), None),  # the one cell becomes the player
+        (crowded("$..") , "the board has 1 boxes and 2 goals, and 1 masked cells cannot make up the difference"),
+        (np.full((8, 8), WALL, np.uint8), "the board is 8x8, but model 'best' draws 10x10 boards"),
+    ],
+)  # fmt: skip
+def test_impossible_demands_are_refused_with_a_sentence(
+    model: Model, board: np.ndarray, sentence: str | None
+) -> None:
+    if sentence is None:
+        assert model.complete(board, steps=1)
+        return
+    with pytest.raises(MaskobanError) as caught:
+        model.complete(board)
+    assert str(caught.value) == sentence
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"temperature": 0.0}, "the temperature must be above 0, not 0"),
+        ({"temperature": float("nan")}, "the temperature must be above 0, not nan"),
+        ({"steps": 0}, "drawing needs at least 1 step, not 0"),
+        ({"polish": -1}, "the number of polish sweeps cannot be negative, and is -1"),
+        ({"order": "random"}, "the reveal order is 'uniform' or 'confidence', not 'random'"),
+    ],
+)
+def test_impossible_ways_of_drawing_are_refused(model: Model, how: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(MaskobanError) as caught:
+        model.sample(1, **how)
+    assert str(caught.value) == sentence
+
+
+def test_no_boards_are_refused(model: Model) -> None:
+    with pytest.raises(MaskobanError, match="the number of boards must be at least 1, not 0"):
+        model.sample(0)
+
+
+def test_filters_keep_the_first_that_pass(model: Model) -> None:
+    plain = model.generate(12, seed=5, steps=16)
+    solvable = model.generate(2, seed=5, steps=16, only_solvable=True)
+    expected = [level for level in plain if maskoban.solve(level).solved][:2]
+    assert [level.tokens.tolist() for level in solvable[: len(expected)]] == [
+        e.tokens.tolist() for e in expected
+    ]
+    (easy,) = model.generate(1, seed=5, steps=16, difficulty="easy")
+    assert maskoban.rate(easy).word == "easy"
+    (four,) = model.generate(1, seed=5, steps=16, boxes=4)
+    assert np.isin(four.tokens, (BOX, BOX_ON_GOAL)).sum() == 4
+
+
+def test_a_filter_that_nothing_passes_gives_up_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, model: Model
+) -> None:
+    monkeypatch.setattr("maskoban.diffusion.model.RAREST", 4)
+    with pytest.raises(MaskobanError, match=r"only 0 of 4 boards drawn were as asked \(40 boxes\); gave up"):
+        model.generate(1, seed=5, steps=QUICK, boxes=40)
+    with pytest.raises(
+        MaskobanError, match="difficulty is one of easy, medium, hard, expert, not 'fiendish'"
+    ):
+        model.generate(1, difficulty="fiendish")
+
+
+def test_int8_draws_much_the_same_probabilities(model: Model) -> None:
+    tokens = model.sample(8, seed=2, steps=16)[:, 1:-1, 1:-1].reshape(8, 64)
+    rng = np.random.default_rng(0)
+    cells = rng.integers(0, 64, (8, 1))
+    np.put_along_axis(tokens, cells, MASK, 1)
+    t = np.ones(8, np.int64)
+    from maskoban.diffusion.sampler import probabilities
+
+    exact = probabilities(model.denoiser.logits(tokens, t, cells), 1.0)
+    small = probabilities(load(precision="int8").denoiser.logits(tokens, t, cells), 1.0)
+    assert np.abs(exact - small).sum(-1).mean() / 2 < 0.05
+    assert (exact != small).any()
+
+
+@pytest.mark.parametrize(
+    ("source", "kind", "sentence"),
+    [
+        ("no-such-model", {}, "no model 'no-such-model': shipped are best"),
+        ("best", {"precision": "fp8"}, "precision is one of fp32, int8, not 'fp8'"),
+        ("best", {"precision": "int8", "device": "cuda"}, "best: int8 is for exported models on a cpu"),
+    ],
+)
+def test_what_cannot_be_loaded_says_why(source: str, kind: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(MaskobanError) as caught:
+        load(source, **kind)
+    assert str(caught.value).startswith(sentence)
+
+
+def test_a_broken_export_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "model.onnx").write_bytes(b"not a graph")
+    with pytest.raises(MaskobanError, match=r"model\.onnx: not a model maskoban can load"):
+        load(tmp_path)
+
+
+def test_weights_missing_beside_the_graph_are_missed(tmp_path: Path, model: Model) -> None:
+    assert model.folder is not None
+    (tmp_path / "model.onnx").write_bytes((model.folder / "model.onnx").read_bytes())
+    with pytest.raises(MaskobanError, match=r"model\.onnx: not a model maskoban can load"):
+        load(tmp_path)
+
+
+def test_without_torch_another_device_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "maskoban.diffusion.torch_model", None)
+    with pytest.raises(MaskobanError, match=r"best on cuda needs torch: pip install 'maskoban\[train\]'"):
+        load("best", device="cuda")
+
+
+def test_a_hub_id_is_downloaded(monkeypatch: pytest.MonkeyPatch, model: Model) -> None:
+    asked = []
+
+    def download(hub_id: str, allow_patterns: list[str]) -> str:
+        asked.append(hub_id)
+        return str(model.folder)
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=download))
+    assert Model.from_pretrained("somebody/boards").name == "best"
+    assert asked == ["somebody/boards"]
+
+
+def test_an_export_is_uploaded_with_its_card(monkeypatch: pytest.MonkeyPatch, model: Model) -> None:
+    sent: dict[str, Any] = {}
+
+    class Api:
+        def create_repo(self, repo_id: str, private: bool, exist_ok: bool) -> str:
+            return f"https://hub.example/{repo_id}"
+
+        def upload_folder(self, **what: Any) -> None:
+            sent.update(what)
+
+    monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(HfApi=Api))
+    assert model.push_to_hub("somebody/boards") == "https://hub.example/somebody/boards"
+    assert sent["folder_path"] == model.folder
+    with pytest.raises(MaskobanError, match="was not loaded from an export"):
+        Model(model.denoiser, {}).push_to_hub("somebody/boards")

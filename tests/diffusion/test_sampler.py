@@ -1,0 +1,326 @@
+"""Algorithm 2, completion and polish, against denoisers of known distribution."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from maskoban.boards import Level, MaskobanError, Tokens
+from maskoban.boards.tiles import MASK, TILES, WALL
+from maskoban.diffusion.sampler import Commits, Drawing, blank, draw, draw_many, pick_tiles, probabilities
+from tests.diffusion.dummies import Dummy, Joint, agrees
+
+
+def some_distributions(cells: int) -> NDArray[np.float64]:
+    """A different distribution a cell, over seven tiles, some of them impossible."""
+    p = np.random.default_rng(cells).dirichlet(np.ones(TILES), size=cells)
+    p[::3, 5] = 0
+    return p / p.sum(1, keepdims=True)
+
+
+def recorded(
+    dummy: Dummy | Joint, boards: Tokens, seed: int, how: Drawing | None = None
+) -> tuple[Tokens, Commits]:
+    drawn, commits = draw(dummy, boards, seed, how, record=True)
+    assert commits is not None
+    return drawn, commits
+
+
+# -- what is drawn
+
+
+@pytest.mark.parametrize("steps", [None, 4, 1])
+def test_every_cell_follows_its_distribution(steps: int | None) -> None:
+    p = some_distributions(9)
+    dummy = Dummy(p, 3, 3)
+    boards, _ = draw(dummy, blank(dummy, 20_000), seed=1, how=Drawing(steps=steps))
+    for cell in range(9):
+        counts = np.bincount(boards.reshape(-1, 9)[:, cell], minlength=TILES)
+        assert agrees(counts, p[cell])
+
+
+@pytest.mark.parametrize("temperature", [0.5, 2.0])
+def test_temperature_raises_probabilities_to_its_inverse(temperature: float) -> None:
+    p = some_distributions(1)
+    dummy = Dummy(p, 1, 1)
+    boards, _ = draw(dummy, blank(dummy, 20_000), seed=2, how=Drawing(temperature))
+    sharpened = p[0] ** (1 / temperature)
+    assert agrees(np.bincount(boards.ravel(), minlength=TILES), sharpened / sharpened.sum())
+
+
+def test_one_cell_at_a_time_draws_a_joint_distribution_exactly() -> None:
+    joint = Joint(0)
+    boards, _ = draw(joint, blank(joint, 40_000), seed=3)
+    assert agrees(joint.counts(boards), joint.p)
+
+
+def test_all_cells_at_once_does_not() -> None:
+    """Cells of one step do not see each other: the price of fewer steps, and proof that the test above can fail."""
+    joint = Joint(0)
+    boards, _ = draw(joint, blank(joint, 40_000), seed=3, how=Drawing(steps=1))
+    assert not agrees(joint.counts(boards), joint.p)
+
+
+def test_polish_leaves_the_models_distribution_in_place() -> None:
+    joint = Joint(1)
+    for sweeps in (1, 3):
+        boards, _ = draw(joint, blank(joint, 40_000), seed=4, how=Drawing(polish=sweeps))
+        assert agrees(joint.counts(boards), joint.p)
+
+
+def test_polish_mends_what_too_few_steps_broke() -> None:
+    joint = Joint(2)
+
+    def distance(sweeps: int) -> float:
+        boards, _ = draw(joint, blank(joint, 40_000), seed=5, how=Drawing(steps=1, polish=sweeps))
+        return 0.5 * float(np.abs(joint.counts(boards) / 40_000 - joint.p).sum())
+
+    assert distance(4) < 0.3 * distance(0)
+
+
+def test_polish_redraws_every_cell_once_a_sweep_in_a_new_order() -> None:
+    joint = Joint(0)
+    _, commits = recorded(joint, blank(joint, 200), 6, Drawing(polish=2))
+    reveal, first, second = commits.cell[:, :4], commits.cell[:, 4:8], commits.cell[:, 8:]
+    for part in (reveal, first, second):
+        assert (np.sort(part, axis=1) == np.arange(4)).all()
+    assert (reveal != first).any(1).mean() > 0.8
+    assert (first != second).any(1).mean() > 0.8
+
+
+# -- in which order
+
+
+def papers_counts(masked: int, steps: int) -> list[int]:
+    """Algorithm 2's n = max(ceil(|M| / (T - step)), 1), step by step until nothing is masked."""
+    counts = []
+    for step in range(steps):
+        if masked == 0:
+            break
+        n = max(math.ceil(masked / (steps - step)), 1)
+        counts.append(n)
+        masked -= n
+    assert masked == 0
+    return counts
+
+
+@pytest.mark.parametrize("order", ["uniform", "confidence"])
+@pytest.mark.parametrize("steps", [1, 2, 4, 5, 8, 9, 20])
+def test_each_step_reveals_as_many_cells_as_algorithm_2_says(steps: int, order: str) -> None:
+    dummy = Dummy(some_distributions(9), 3, 3)
+    boards = blank(dummy, 4)
+    boards[1, 0] = WALL  # 6 masked
+    boards[2, :2] = WALL  # 3 masked
+    boards[3] = WALL  # none
+    _, commits = recorded(dummy, boards, 1, Drawing(steps=steps, order=order))  # type: ignore[arg-type]
+    for i, masked in enumerate((9, 6, 3, 0)):
+        mine = commits.step[i][commits.cell[i] >= 0]
+        assert np.bincount(mine).tolist() == papers_counts(masked, steps)
+
+
+def test_the_order_of_reveals_is_uniform() -> None:
+    dummy = Dummy(some_distributions(9), 3, 3)
+    _, commits = recorded(dummy, blank(dummy, 18_000), 8)
+    for place in (0, 4, 8):
+        assert agrees(np.bincount(commits.cell[:, place], minlength=9), np.full(9, 1 / 9))
+    pairs = np.bincount(commits.cell[:, 0] * 9 + commits.cell[:, 1], minlength=81).reshape(9, 9)
+    assert agrees(pairs.ravel(), ((1 - np.eye(9)) / 72).ravel())
+
+
+def test_confidence_order_reveals_the_most_certain_cells_first() -> None:
+    certainty = np.array([0.5, 0.9, 0.3, 0.7, 0.4, 0.8])
+    p = np.stack([np.where(np.arange(TILES) == 1, c, (1 - c) / 6) for c in certainty])
+    dummy = Dummy(p, 2, 3)
+    _, commits = recorded(dummy, blank(dummy, 5), 9, Drawing(order="confidence"))
+    assert (commits.cell == [1, 5, 3, 0, 4, 2]).all()
+    _, commits = recorded(dummy, blank(dummy, 5), 9, Drawing(order="confidence", steps=3))
+    assert (commits.cell == [1, 5, 3, 0, 4, 2]).all()
+    assert (commits.step == [0, 0, 1, 1, 2, 2]).all()
+
+
+def test_the_network_is_told_the_papers_time() -> None:
+    dummy = Dummy(some_distributions(9), 3, 3)
+    draw(dummy, blank(dummy, 2), seed=1)
+    assert [t.tolist() for t in dummy.told] == [[9 - step] * 2 for step in range(9)]
+
+    dummy = Dummy(some_distributions(9), 3, 3)
+    dummy.steps = 90  # trained with ten times as many
+    draw(dummy, blank(dummy, 1), seed=1, how=Drawing(steps=3, polish=1))
+    assert [int(t[0]) for t in dummy.told] == [90, 60, 30] + [10] * 9
+
+
+# -- what stays
+
+
+def test_nothing_revealed_is_ever_revised() -> None:
+    dummy = Dummy(some_distributions(9), 3, 3)
+    drawn, commits = recorded(dummy, blank(dummy, 50), 3, Drawing(steps=4))
+    frames = commits.frames()
+    assert frames.shape == (5, 50, 3, 3)
+    for before, after in pairwise(frames):
+        shown = before != MASK
+        assert (after[shown] == before[shown]).all()
+        assert (after != MASK).sum() > shown.sum()
+    assert (frames[0] == MASK).all()
+    assert (frames[-1] == drawn).all()
+
+
+@pytest.mark.parametrize(
+    "how", [Drawing(), Drawing(steps=3, polish=2), Drawing(order="confidence", polish=1)]
+)
+def test_completion_keeps_every_given_cell_of_any_subset(how: Drawing) -> None:
+    rng = np.random.default_rng(4)
+    dummy = Dummy(some_distributions(6), 4, 5, margin=1)
+    boards = blank(dummy, 200)
+    given = rng.random(boards.shape) < rng.random((200, 1, 1))  # from hardly any to nearly all
+    boards = np.where(given & (boards == MASK), rng.integers(0, TILES, boards.shape), boards).astype(np.uint8)
+    assert {int(n) for n in (boards == MASK).sum((1, 2))} == set(range(7))
+    kept = boards.copy()
+    drawn, commits = recorded(dummy, boards, 5, how)
+    assert (boards == kept).all()  # what the caller gave is not written to
+    assert (drawn[boards != MASK] == boards[boards != MASK]).all()
+    assert (drawn != MASK).all()
+    assert np.isnan(commits.probability()[boards != MASK]).all()
+
+
+def test_completion_follows_the_conditional_distribution() -> None:
+    """Given "#?" over "? " of the joint toy, the rest is drawn from p(rest | given)."""
+    joint = Joint(3)
+    boards = np.broadcast_to(Level.parse("#?\n? ").tokens, (20_000, 2, 2)).copy()
+    for how in (Drawing(), Drawing(polish=2)):
+        drawn, _ = draw(joint, boards, seed=6, how=how)
+        fits = (joint.states[:, 0] == 0) & (joint.states[:, 3] == 1)
+        assert agrees(joint.counts(drawn), np.where(fits, joint.p, 0))
+
+
+# -- the record
+
+
+def test_the_record_tells_cells_tiles_and_probabilities() -> None:
+    p = some_distributions(6)
+    dummy = Dummy(p, 4, 5, margin=1)
+    inside = [6, 7, 8, 11, 12, 13]
+    drawn, commits = recorded(dummy, blank(dummy, 30), 7, Drawing(temperature=0.7, polish=1))
+    assert (commits.start == blank(dummy, 30)).all()
+    assert commits.cell.shape == (30, 12)
+    sharpened = p ** (1 / 0.7)
+    sharpened /= sharpened.sum(1, keepdims=True)
+    expected = sharpened[np.searchsorted(inside, commits.cell)]
+    np.testing.assert_allclose(commits.probabilities, expected, rtol=1e-5, atol=1e-9)
+    assert (commits.frames()[-1] == drawn).all()
+
+    last = commits.probability().reshape(30, -1)
+    assert np.isnan(np.delete(last, inside, axis=1)).all()
+    tiles = drawn.reshape(30, -1)[:, inside]
+    np.testing.assert_allclose(last[:, inside], sharpened[np.arange(6), tiles], rtol=1e-5)
+
+
+def test_a_finished_board_needs_no_commit() -> None:
+    dummy = Dummy(some_distributions(4), 2, 2)
+    board = Level.parse("#@\n$.").tokens[None].copy()
+    drawn, commits = recorded(dummy, board, 1, Drawing(polish=3))
+    assert (drawn == board).all()
+    assert commits.cell.shape == (1, 0)
+    assert (commits.frames() == board[None]).all()
+    assert dummy.told == []
+
+
+def test_progress_is_told_every_evaluation() -> None:
+    joint, told = Joint(0), list[tuple[int, int]]()
+    draw(joint, blank(joint, 3), 1, Drawing(steps=2, polish=1), progress=lambda *at: told.append(at))
+    assert told == [(i, 6) for i in range(1, 7)]
+
+
+# -- the same boards, whatever the batch
+
+
+@pytest.mark.parametrize("how", [Drawing(), Drawing(steps=3, polish=1), Drawing(order="confidence")])
+def test_boards_do_not_depend_on_the_batch(how: Drawing) -> None:
+    joint = Joint(5)
+    boards = blank(joint, 41)
+    boards[::3, 0, 1] = 2  # some with a cell given, so that batches mix long and short drawings
+    whole, commits = recorded(joint, boards, 11, how)
+    for batch, overlap in ((1, 1), (7, 2), (64, 1)):
+        joint.batch, joint.overlap = batch, overlap
+        parts, logs = draw_many(joint, boards, 11, how, record=True)
+        assert (parts == whole).all()
+        ps = np.concatenate([log.probability() for log in logs])
+        np.testing.assert_array_equal(ps, commits.probability())
+    late, _ = draw(joint, boards[30:], 11, how, numbers=range(30, 41))
+    assert (late == whole[30:]).all()
+
+
+def test_many_boards_are_counted_as_they_are_done() -> None:
+    joint, told = Joint(5), list[tuple[int, int]]()
+    joint.batch = 15
+    draw_many(joint, blank(joint, 41), 1, progress=lambda *at: told.append(at))
+    assert told == [(15, 41), (30, 41), (41, 41)]
+
+
+def test_the_seed_matters() -> None:
+    joint = Joint(5)
+    one, again, other = (draw(joint, blank(joint, 50), seed)[0] for seed in (1, 1, 2))
+    assert (one == again).all()
+    assert (one != other).any()
+
+
+def test_no_boards_at_all() -> None:
+    joint = Joint(0)
+    assert draw_many(joint, blank(joint, 0), 1)[0].shape == (0, 2, 2)
+
+
+def test_giving_up_in_the_middle_starts_no_further_batch() -> None:
+    class Counting(Joint):
+        calls = 0
+        batch = 1
+
+        def logits(
+            self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]
+        ) -> NDArray[np.float32]:
+            self.calls += 1
+            return super().logits(tokens, t, cells)
+
+    def interrupt(done: int, of: int) -> None:
+        raise KeyboardInterrupt
+
+    joint = Counting(0)
+    with pytest.raises(KeyboardInterrupt):
+        draw_many(joint, blank(joint, 5000), 1, progress=interrupt)
+    assert joint.calls < 4 * 5000
+
+
+# -- single draws
+
+
+def test_a_tile_is_picked_where_the_cumulative_probability_passes_u() -> None:
+    p = np.array([0.0, 0.25, 0.5, 0.0, 0.25, 0.0, 0.0])
+    u = np.array([0.0, 0.2499, 0.25, 0.7499, 0.75, 0.9999])
+    assert pick_tiles(np.tile(p, (6, 1)), u).tolist() == [1, 1, 2, 2, 4, 4]
+
+
+def test_probabilities_are_a_softmax_in_double_precision() -> None:
+    logits = np.array([[1e4, 1e4 - 1, 0, 0, 0, 0, -1e4]], dtype=np.float32)
+    p = probabilities(logits, 1.0)
+    assert p.dtype == np.float64
+    assert p[0, :2] == pytest.approx([1 / (1 + math.exp(-1)), 1 / (1 + math.e)])
+    assert p.sum() == pytest.approx(1, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"temperature": 0}, "the temperature must be above 0, not 0"),
+        ({"temperature": math.nan}, "the temperature must be above 0, not nan"),
+        ({"steps": 0}, "drawing needs at least 1 step, not 0"),
+        ({"polish": -1}, "the number of polish sweeps cannot be negative, and is -1"),
+        ({"order": "best"}, "the reveal order is 'uniform' or 'confidence', not 'best'"),
+    ],
+)
+def test_impossible_drawings_are_refused(how: dict[str, object], sentence: str) -> None:
+    with pytest.raises(MaskobanError) as refused:
+        Drawing(**how)  # type: ignore[arg-type]
+    assert str(refused.value) == sentence

@@ -1,0 +1,54 @@
+"""A network as a denoiser: boards do not depend on what is drawn beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from maskoban.boards.tiles import MASK
+from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
+from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many
+from maskoban.diffusion.torch_denoiser import TorchDenoiser
+
+
+def random_network(network: Network) -> Network:
+    torch.manual_seed(1)
+    with torch.no_grad():
+        for p in network.parameters():
+            p.copy_(torch.randn_like(p) * 0.2)
+    return network.eval()
+
+
+def networks() -> list[Network]:
+    return [
+        random_network(InteriorNetwork(5, 6, d=32, blocks=2, heads=2, hidden=64)),
+        random_network(PaperNetwork(3, 4, d=32, blocks=1, heads=2, hidden=64)),
+    ]
+
+
+def test_logits_are_the_networks() -> None:
+    for network in networks():
+        denoiser = TorchDenoiser(network, steps=12, batch=4)
+        rng = np.random.default_rng(0)
+        tokens = rng.integers(0, 8, (10, network.cells)).astype(np.uint8)  # two batches and a half
+        t, cells = rng.integers(1, 13, 10), rng.integers(0, network.cells, (10, 3))
+        with torch.no_grad():
+            everything = network(torch.from_numpy(tokens).long(), torch.from_numpy(t)).numpy()
+        expected = np.take_along_axis(everything, cells[:, :, None], axis=1)
+        np.testing.assert_allclose(denoiser.logits(tokens, t, cells), expected, rtol=1e-4, atol=1e-4)
+
+
+def test_a_board_is_the_same_alone_and_among_others_to_the_bit() -> None:
+    for network in networks():
+        denoiser = TorchDenoiser(network, steps=12, batch=8)
+        how = Drawing(polish=1)
+        whole, _ = draw(denoiser, blank(denoiser, 20), seed=3, how=how)
+        assert (whole != MASK).all()
+        parts, _ = draw_many(denoiser, blank(denoiser, 20), seed=3, how=how)
+        assert (parts == whole).all()
+        one, _ = draw(denoiser, blank(denoiser, 1), seed=3, how=how, numbers=[13])
+        assert (one[0] == whole[13]).all()
+        logits = [denoiser.logits(whole[:k].reshape(k, -1)[:, : network.cells], np.ones(k, np.int64),
+                                  np.zeros((k, 1), np.int64))[0] for k in (1, 5, 20)]  # fmt: skip
+        assert (logits[0] == logits[1]).all()
+        assert (logits[0] == logits[2]).all()
