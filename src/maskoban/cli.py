@@ -630,9 +630,11 @@ def _solution(level: Level) -> str | None:
 
 def _check_places(out: str | None, picture: str | None, animate: str | None) -> None:
     """Say what is wrong with a name before the work whose result it is to hold, and not after it."""
-    from maskoban.boards import check_writable
+    from maskoban.boards import MaskobanError, check_writable
     from maskoban.pictures import check_animation, check_picture
 
+    if out == "-":
+        raise MaskobanError("--out takes a file; boards are written to standard output without it")
     for path, check in ((out, check_writable), (picture, check_picture), (animate, check_animation)):
         if path:
             check(path)
@@ -660,8 +662,7 @@ def _hand_over(
             some = slice(first, first + CHUNK)
             judged = rate_many(levels[some], limits=Limits(seconds=JUDGING_SECONDS))
             ratings += judged
-            if out != "-":
-                report.add_drawn(first, levels[some], facts[some], judged)
+            report.add_drawn(first, levels[some], facts[some], judged)
             progress(len(ratings), len(levels))
     captions = [caption(rating) for rating in ratings]
     if picture:

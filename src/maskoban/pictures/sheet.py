@@ -82,7 +82,7 @@ class Layout:
     @property
     def text(self) -> int:
         """Size of the captions' letters."""
-        return max(12, round(self.cell * 0.54))
+        return max(12, round(self.cell * 0.5))
 
     @property
     def line(self) -> int:
