@@ -21,7 +21,7 @@ except ImportError:
 def rms_norm(x: Tensor) -> Tensor:
     """x / sqrt(mean(x^2) + 1e-6), no gain, computed in fp32."""
     x32 = x.float()
-    return (x32 * torch.rsqrt(x32.square().mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+    return (x32 * torch.rsqrt((x32 * x32).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
 
 
 def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
@@ -33,7 +33,8 @@ def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
     weight = weight.to(x.dtype)
     fits = weight.shape[0] % 128 == 0 and weight.shape[1] in (64, 128, 256) and x.dtype == torch.bfloat16
     if kernels is None or not x.is_cuda or not fits:
-        return F.relu(F.linear(rms_norm(x), weight)).square()
+        r = F.relu(F.linear(rms_norm(x), weight))
+        return r * r
     y: Tensor = _fused(x, weight)
     return y
 
@@ -56,7 +57,7 @@ if kernels is not None:
         x, weight, y = ctx.saved_tensors
         dh = (2 * y.float().sqrt() * grad.float()).to(x.dtype)
         x32 = x.float()
-        unit = torch.rsqrt(x32.square().mean(-1, keepdim=True) + 1e-6)
+        unit = torch.rsqrt((x32 * x32).mean(-1, keepdim=True) + 1e-6)
         normed = x32 * unit
         dnormed = (dh @ weight).float()
         dx = unit * (dnormed - normed * (dnormed * normed).mean(-1, keepdim=True))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,30 +33,39 @@ from maskoban.diffusion.sampler import Commits, Drawing, Order, blank, draw, dra
 from maskoban.solving import rate_many, solve_many
 from maskoban.solving.rating import WORDS
 
+Precision = Literal["fp32", "int8"]
 Progress = Callable[[int, int], None]
 
 #: A filter that keeps fewer than one board in this many is given up on.
 RAREST = 500
 
 
-def load(source: str | os.PathLike[str] = "best", device: str = "cpu") -> Model:
+def load(
+    source: str | os.PathLike[str] = "best", device: str = "cpu", precision: Precision = "fp32"
+) -> Model:
     """The shipped model of this name, an exported folder, a training run, or a Hugging Face hub id.
 
-    On a ``cpu`` an exported model runs under ONNX Runtime; any other device, and a training run, needs torch.
+    On a ``cpu`` an exported model runs under ONNX Runtime, in fp32 or with its products in int8 (faster, a little
+    off); any other device, and a training run, needs torch and computes in its own precision.
 
     >>> load().generate(1, seed=7)[0].shape
     (10, 10)
     """
+    if precision not in get_args(Precision):
+        raise MaskobanError(f"precision is one of {', '.join(get_args(Precision))}, not {precision!r}")
     folder = _folder(source)
-    if device == "cpu" and (folder / "model.onnx").is_file():
-        exported = OnnxDenoiser(folder / "model.onnx")
-        return Model(exported, exported.facts)
+    graph = folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")
+    if device == "cpu" and graph.is_file():
+        exported = OnnxDenoiser(graph)
+        return Model(exported, exported.facts, folder)
+    if precision == "int8":
+        raise MaskobanError(f"{source}: int8 is for exported models on a cpu")
     try:
         from maskoban.diffusion.torch_model import load_torch
     except ImportError as error:
         raise MaskobanError(f"{source} on {device} needs torch: pip install 'maskoban[train]'") from error
     denoiser, facts = load_torch(folder, device)
-    return Model(denoiser, facts)
+    return Model(denoiser, facts, folder)
 
 
 def shipped() -> list[str]:
@@ -105,8 +114,8 @@ class How(TypedDict, total=False):
 class Model:
     """A denoiser and what is known about it. Same seed, same boards, whatever the batch."""
 
-    def __init__(self, denoiser: Denoiser, card: dict[str, Any]) -> None:
-        self.denoiser, self.card = denoiser, card
+    def __init__(self, denoiser: Denoiser, card: dict[str, Any], folder: Path | None = None) -> None:
+        self.denoiser, self.card, self.folder = denoiser, card, folder
         self.name: str = card.get("name", "unnamed")
         self.height, self.width = denoiser.height, denoiser.width
 
@@ -114,6 +123,21 @@ class Model:
     def from_pretrained(cls, source: str | os.PathLike[str], device: str = "cpu") -> Model:
         """:func:`load`, under the name the Hugging Face world expects."""
         return load(source, device)
+
+    def push_to_hub(self, repo_id: str, private: bool = False) -> str:
+        """Upload this model's exported folder (weights, graphs, card) to the Hugging Face hub; returns its address."""
+        try:
+            from huggingface_hub import HfApi
+        except ImportError as error:
+            raise MaskobanError("uploading needs the hub's client: pip install 'maskoban[train]'") from error
+        if self.folder is None or not (self.folder / "model.onnx").is_file():
+            raise MaskobanError(
+                f"model {self.name!r} was not loaded from an export: run maskoban export first"
+            )
+        api = HfApi()
+        address = str(api.create_repo(repo_id, private=private, exist_ok=True))
+        api.upload_folder(repo_id=repo_id, folder_path=self.folder, allow_patterns=["model.*", "README.md"])
+        return address
 
     def sample(
         self, n: int, seed: int = 0, *, first: int = 0, progress: Progress | None = None, **how: Unpack[How]

@@ -161,14 +161,19 @@ def _write(model: onnx.ModelProto, path: Path) -> None:
 def _in_int8(model: onnx.ModelProto) -> onnx.ModelProto:
     """The graph with every product of an activation and a weight taken in int8.
 
-    A row x of activations becomes round(x / s) + 128 with s = max|x| / 127, a column of weights likewise with its own
-    scale; the integer product is exact, so a board's logits do not depend on the batch it is in. The weights are
-    still the fp16 ones beside the graph: quantising them is part of the graph, done once when it is loaded.
+    A row x of activations becomes the whole numbers x / s + 128 with s = max|x| / 127 (x / s with s = max x / 255
+    where x is a square), a column of weights likewise with its own scale; the integer product is exact, so a board's
+    logits do not depend on the batch it is in. The weights are still the fp16 ones beside the graph: quantising them is part
+    of the graph, done once when it is loaded.
     """
     fixed = {tensor.name for tensor in model.graph.initializer}
+    squares = {n.output[0] for n in model.graph.node if n.op_type == "Mul" and n.input[0] == n.input[1]}
+    constants: dict[str, Any] = {
+        "q.half": np.float32(0.5), "q.127": np.float32(127), "q.255": np.float32(255), "q.128.5": np.float32(128.5),
+        "q.tiny": np.float32(1e-12), "q.one": np.float32(1), "q.zero": np.uint8(0), "q.128": np.uint8(128),
+        "q.last": np.array([-1], np.int64), "q.first": np.array([0], np.int64),
+    }  # fmt: skip
     nodes: list[onnx.NodeProto] = []
-    constants = {"int8.127": np.float32(127), "int8.128": np.float32(128), "int8.tiny": np.float32(1e-12),
-                 "int8.zero": np.uint8(128), "int8.last": np.array([-1], np.int64), "int8.rows": np.array([0], np.int64)}  # fmt: skip
     for node in model.graph.node:
         if all(name in fixed for name in node.input if name):
             fixed.update(node.output)
@@ -181,20 +186,27 @@ def _in_int8(model: onnx.ModelProto) -> onnx.ModelProto:
             nodes.append(helper.make_node(op, inputs, [f"{y}.{output}"], **attributes))
             return f"{y}.{output}"
 
-        def scale(of: str, axis: str, output: str) -> str:
-            largest = add("ReduceMax", [add("Abs", [of], output + ".abs"), axis], output + ".max", keepdims=1)
-            return add("Max", [add("Div", [largest, "int8.127"], output + ".div"), "int8.tiny"], output)
-
-        sx, sw = scale(x, "int8.last", "sx"), scale(w, "int8.rows", "sw")
-        wq = add("Cast", [add("Round", [add("Div", [w, sw], "w.div")], "w.round")], "wq", to=TensorProto.INT8)
-        xr = add("Round", [add("Div", [x, sx], "x.div")], "x.round")
-        xq = add("Cast", [add("Add", [xr, "int8.128"], "x.up")], "xq", to=TensorProto.UINT8)
-        product = add("MatMulInteger", [xq, wq, "int8.zero"], "product")
-        widened = add("Cast", [product], "widened", to=TensorProto.FLOAT)
-        nodes.append(helper.make_node("Mul", [add("Mul", [widened, sx], "by.row"), sw], [y]))
+        # Weights, folded away when the graph is loaded.
+        largest = add("ReduceMax", [add("Abs", [w], "w.abs"), "q.first"], "w.max", keepdims=0)
+        w_scale = add("Max", [add("Div", [largest, "q.127"], "w.div"), "q.tiny"], "w.scale")
+        whole = add("Round", [add("Div", [w, w_scale], "w.over")], "w.round")
+        w_int = add("Cast", [whole], "w.int", to=TensorProto.INT8)
+        # Activations: a cast to whole numbers cuts off, so half is added first.
+        square = x in squares
+        size = x if square else add("Abs", [x], "x.abs")
+        largest = add("Max", [add("ReduceMax", [size, "q.last"], "x.max", keepdims=1), "q.tiny"], "x.most")
+        per_unit = add("Div", ["q.255" if square else "q.127", largest], "x.per")
+        raised = add("Add", [add("Mul", [x, per_unit], "x.times"), "q.half" if square else "q.128.5"], "x.up")
+        x_int = add("Cast", [raised], "x.int", to=TensorProto.UINT8)
+        zero = "q.zero" if square else "q.128"
+        product = add(
+            "MatMulIntegerToFloat", [x_int, w_int, "q.one", w_scale, zero], "product", domain="com.microsoft"
+        )
+        nodes.append(helper.make_node("Div", [product, per_unit], [y]))
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     model.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), k) for k, v in constants.items())
+    model.opset_import.append(helper.make_opsetid("com.microsoft", 1))
     return model
 
 
