@@ -1,0 +1,52 @@
+"""How good the drawn boards are: solvable share, malformed boards, walls, and what the drawing cost.
+
+    python benchmarks/quality.py --boards 10000 --device cuda
+    python benchmarks/quality.py --boards 500 --polish 1 --precision int8
+
+Unfiltered: every board drawn is judged, and the solver takes no part in drawing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+
+import numpy as np
+
+import maskoban
+from maskoban.boards.tiles import WALL
+from maskoban.diffusion.model import load
+
+
+def wilson(successes: int, n: int, z: float = 1.96) -> tuple[float, float]:
+    """The Wilson 95 % interval of a share."""
+    p, d = successes / n, 1 + z * z / n
+    middle, half = (p + z * z / (2 * n)) / d, z / d * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return float(middle - half), float(middle + half)
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--model", default="best")
+    p.add_argument("--boards", type=int, default=500)
+    p.add_argument("--seed", type=int, default=11)
+    p.add_argument("--polish", type=int, default=0)
+    p.add_argument("--temperature", type=float, default=1.0)
+    p.add_argument("--device", default="cpu")
+    p.add_argument("--precision", default="fp32")
+    a = p.parse_args()
+    model = load(a.model, a.device, a.precision)
+    start = time.perf_counter()
+    boards = model.sample(a.boards, a.seed, temperature=a.temperature, polish=a.polish)
+    seconds = time.perf_counter() - start
+    results = maskoban.solve_many(boards, solutions=False)
+    solved = int(results.solved.sum())
+    low, high = wilson(solved, a.boards)
+    malformed = sum(results[i].verdict == "malformed" for i in range(a.boards))
+    print(f"{a.boards} boards of {model.name}, temperature {a.temperature:g}, {a.polish} polish sweeps, {a.device} {a.precision}")
+    print(f"solvable  {solved / a.boards:.2%}  (95 %: {low:.2%} to {high:.2%})")
+    print(f"malformed {malformed / a.boards:.2%}   walls {(boards == WALL).sum((1, 2)).mean():.2f}   {a.boards / seconds:.1f} boards/s")
+
+
+if __name__ == "__main__":
+    main()
