@@ -42,7 +42,8 @@ def hide_exactly(boards: Tensor, t: Tensor, steps: int) -> Corrupted:
     """Hide exactly ceil(t / T * cells) cells, every subset equally likely: no empty example, less noise.
 
     With T equal to the number of cells, t is the number of hidden cells, and the mean over them, averaged
-    over t, is the ELBO of drawing in a uniformly random order.
+    over t, is the ELBO of drawing in a uniformly random order. (Two equal noises at the border hide one cell more,
+    about once in 250,000 boards of 64 cells: cheaper than ranking every cell, and the mean does not mind.)
     """
     cells = boards.shape[1]
     count = (t * cells + steps - 1) // steps

@@ -85,7 +85,7 @@ class Trainer:
                 f"no device {self.options.device!r} here: {str(error).splitlines()[0]}"
             ) from error
         self.corpus = self._cells(corpus, "the training corpus")
-        self.held_out = self._cells(held_out, "the held-out boards")[: preset.validation_boards]
+        self.held_out = self._cells(held_out, "the held-out corpus")[: preset.validation_boards]
         if len(self.corpus) < preset.batch:
             raise MaskobanError(
                 f"the training corpus has {len(self.corpus)} boards, fewer than one batch of {preset.batch}"
@@ -128,7 +128,7 @@ class Trainer:
             raise MaskobanError(
                 f"{what} has a border that is not all wall, in board {first}; this network needs one"
             )
-        return torch.from_numpy(np.ascontiguousarray(inside)).reshape(len(boards), -1).to(self.device)
+        return torch.from_numpy(np.ascontiguousarray(inside)).flatten(1).to(self.device)
 
     def _optimizers(self) -> dict[str, torch.optim.Optimizer]:
         preset = self.preset

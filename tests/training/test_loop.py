@@ -1,0 +1,393 @@
+"""The training loop: it learns, it can be stopped anywhere, and resuming changes nothing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from maskoban.boards import Level, MaskobanError, Tokens
+from maskoban.diffusion.tensorfile import load_folder
+from maskoban.training.interrupting import uninterrupted
+from maskoban.training.loop import Options, Trainer
+from maskoban.training.presets import PAPER, TINY, Preset
+from maskoban.training.synth import synthesize
+
+QUIET = Options(quiet=True, device="cpu", compile=False)
+
+SMALL = replace(
+    TINY, height=6, width=6, d=16, blocks=2, heads=2, hidden=32, diffusion_steps=16, batch=16, steps=12,
+    warmup=3, ema=0.9, validate_every=4, validation_boards=16, sample_every=100, sample_boards=4,
+)  # fmt: skip
+
+#: Both networks, both optimisers, both corruptions, both decays, with and without clipping and averaging.
+RUNS = {
+    "ours": SMALL,
+    "paper": replace(
+        PAPER, height=6, width=6, d=16, blocks=2, heads=2, hidden=32, diffusion_steps=36, batch=16, steps=12,
+        warmup=3, ema=0.9, precision="fp32", validate_every=4, validation_boards=16, sample_every=100,
+        sample_boards=4,
+    ),
+    "paper, muon, no average": replace(
+        PAPER, height=6, width=6, d=16, blocks=1, heads=1, hidden=32, batch=16, steps=12, precision="fp32",
+        optimizer="muon", muon_learning_rate=0.02, muon_momentum=0.95, validate_every=4, validation_boards=16,
+        sample_every=100, sample_boards=4,
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """The networks are small, and on a busy machine threads wait for each other."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@cache
+def boards() -> Tokens:
+    return synthesize(80, height=6, width=6, boxes=1, seed=3)
+
+
+def trainer(preset: Preset, folder: Path, **options: Any) -> Trainer:
+    return Trainer(preset, boards()[:64], boards()[64:], folder, replace(QUIET, **options))
+
+
+def state(folder: Path) -> dict[str, bytes]:
+    """Every tensor of a run's checkpoint, as bytes: equal means equal to the bit."""
+    return {
+        name: value.contiguous().view(-1).numpy().tobytes() for name, value in load_folder(folder)[0].items()
+    }
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+# -- exact resume
+
+
+@pytest.mark.parametrize("run", list(RUNS))
+def test_interrupted_and_resumed_equals_uninterrupted_to_the_bit(tmp_path: Path, run: str) -> None:
+    preset = RUNS[run]
+    trainer(preset, tmp_path / "whole").run()
+    trainer(preset, tmp_path / "parts", stop_at=2).run()  # in the warm-up
+    trainer(preset, tmp_path / "parts", stop_at=7, largest=20_000).resume().run()  # in the next epoch
+    trainer(preset, tmp_path / "parts").resume().run()
+    whole = state(tmp_path / "whole")
+    assert whole == state(tmp_path / "parts")
+    kinds = {name.split(".")[0] for name in whole}
+    assert kinds == {"net", "adamw"} | ({"ema"} if preset.ema else set()) | (
+        {"muon"} if preset.optimizer == "muon" else set()
+    )
+    # The last validation loss was measured on the same weights.
+    assert [r["valid"] for r in log(tmp_path / "whole") if "valid" in r][-1] == (
+        [r["valid"] for r in log(tmp_path / "parts") if "valid" in r][-1]
+    )
+
+
+def test_two_runs_from_one_seed_are_equal_and_another_seed_is_not(tmp_path: Path) -> None:
+    preset = replace(SMALL, steps=4)
+    for name, seed in (("one", 0), ("again", 0), ("other", 1)):
+        trainer(replace(preset, seed=seed), tmp_path / name).run()
+    assert state(tmp_path / "one") == state(tmp_path / "again")
+    assert state(tmp_path / "one") != state(tmp_path / "other")
+
+
+def test_measuring_on_the_way_changes_nothing(tmp_path: Path) -> None:
+    preset = replace(SMALL, steps=5)
+    trainer(preset, tmp_path / "plain").run()
+    measured = trainer(preset, tmp_path / "measured")
+    for _ in range(5):
+        measured.step()
+        measured.progress.step += 1
+        measured.folder.mkdir(exist_ok=True)
+        measured.validate()
+        measured.sample()
+    measured.save()
+    assert state(tmp_path / "plain") == state(tmp_path / "measured")
+
+
+def interrupting(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    """Ctrl-C in the middle of this step: when Muon has moved its matrices, and AdamW has not moved the rest."""
+    from maskoban.training.muon import StackedMuon
+
+    plain, taken = StackedMuon.step, 0
+
+    def stepping(self: StackedMuon, closure: None = None) -> None:
+        nonlocal taken
+        plain(self, closure)
+        taken += 1
+        if taken == step:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(StackedMuon, "step", stepping)
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C raises KeyboardInterrupt here even where the tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_in_the_middle_of_a_step_lets_the_step_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trainer(SMALL, tmp_path / "whole").run()
+    with monkeypatch.context() as patched:
+        interrupting(patched, step=6)
+        with pytest.raises(KeyboardInterrupt):
+            trainer(SMALL, tmp_path / "cut").run()
+    assert log(tmp_path / "cut")[-1] == {"event": "interrupted", "step": 6}
+    trainer(SMALL, tmp_path / "cut").resume().run()
+    assert state(tmp_path / "whole") == state(tmp_path / "cut")
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_is_held_back_until_the_block_ends() -> None:
+    reached = []
+
+    def block() -> None:
+        with uninterrupted():
+            os.kill(os.getpid(), signal.SIGINT)
+            reached.append("the end of the block")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert reached
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+# -- what is refused
+
+
+def changed(rows: str) -> Tokens:
+    """Boards of which number 3 is another one."""
+    other = boards().copy()
+    other[3] = Level.parse(rows).tokens
+    return other
+
+
+OPEN = "######\n#@$. #\n#     \n#    #\n#    #\n######"
+MASKED = "######\n#@$. #\n#  ? #\n#    #\n#    #\n######"
+
+
+@pytest.mark.parametrize(
+    ("corpus", "sentence"),
+    [
+        (lambda: boards()[:, :5], "the training corpus has 5x6 boards, but the preset 'tiny' draws 6x6"),
+        (
+            lambda: changed(OPEN),
+            "the training corpus has a border that is not all wall, in board 3; this network needs one",
+        ),
+        (lambda: changed(MASKED), "the training corpus has masked cells, board 3 first"),
+        (lambda: boards()[:10], "the training corpus has 10 boards, fewer than one batch of 16"),
+    ],
+)
+def test_a_corpus_that_does_not_fit_is_refused(tmp_path: Path, corpus: Any, sentence: str) -> None:
+    with pytest.raises(MaskobanError) as refused:
+        Trainer(SMALL, corpus(), boards(), tmp_path / "run", QUIET)
+    assert str(refused.value) == sentence
+    assert not (tmp_path / "run").exists()
+
+
+def test_held_out_boards_are_checked_too(tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match="the held-out corpus has masked cells, board 3 first"):
+        Trainer(SMALL, boards(), changed(MASKED), tmp_path, QUIET)
+    with pytest.raises(MaskobanError, match="there are no held-out boards"):
+        Trainer(SMALL, boards(), boards()[:0], tmp_path, QUIET)
+
+
+def test_the_papers_network_draws_the_border_itself(tmp_path: Path) -> None:
+    Trainer(RUNS["paper"], changed(OPEN), boards(), tmp_path, QUIET)
+
+
+def test_a_run_is_not_resumed_with_other_settings(tmp_path: Path) -> None:
+    trainer(replace(SMALL, steps=1), tmp_path).run()
+    with pytest.raises(MaskobanError) as refused:
+        trainer(replace(SMALL, steps=2, ema=0.99), tmp_path).resume()
+    assert str(refused.value) == f"{tmp_path}: that run has other settings: steps, ema differ"
+
+
+def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
+    trainer(replace(SMALL, steps=1), tmp_path).run()
+    with pytest.raises(MaskobanError, match="the checkpoint does not fit the network: qkv is of shape"):
+        trainer(replace(SMALL, blocks=3), tmp_path / "new").start_from(tmp_path)
+
+
+@pytest.mark.parametrize("device", ["cuda:99", "toaster"])
+def test_a_device_that_is_not_there_is_refused(tmp_path: Path, device: str) -> None:
+    with pytest.raises(MaskobanError, match=f"no device '{device}' here: "):
+        trainer(SMALL, tmp_path, device=device)
+
+
+@pytest.mark.parametrize(("name", "value"), [("minutes", 0), ("minutes", math.nan), ("save_every", 0)])
+def test_impossible_options_are_refused(name: str, value: float) -> None:
+    with pytest.raises(MaskobanError):
+        replace(QUIET, **{name: value})  # type: ignore[arg-type]
+
+
+# -- a full disk
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full to write to")
+@pytest.mark.parametrize("name", ["state.safetensors.partial", "boards-0000008.npy.partial", "log.jsonl"])
+def test_a_full_disk_ends_the_run_with_one_sentence_and_a_whole_checkpoint(tmp_path: Path, name: str) -> None:
+    preset = replace(SMALL, sample_every=8)
+    trainer(preset, tmp_path, stop_at=4).run()
+    before = state(tmp_path)
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).symlink_to("/dev/full")
+    with pytest.raises(MaskobanError) as refused:
+        trainer(preset, tmp_path).resume().run()
+    assert str(refused.value).startswith(str(tmp_path))
+    assert str(refused.value).endswith(": cannot be written: No space left on device")
+    assert state(tmp_path) == before
+    assert not list(tmp_path.glob("*.partial"))
+    assert (tmp_path / "boards-0000008.npy").exists() == name.startswith("state")
+
+    (tmp_path / name).unlink(missing_ok=True)  # there is space again
+    trainer(preset, tmp_path).resume().run()
+    assert log(tmp_path)[-1]["step"] == preset.steps
+
+
+# -- schedules, log, options
+
+
+def test_rates_warm_up_hold_and_fall(tmp_path: Path) -> None:
+    linear = trainer(replace(SMALL, warmup=4, steps=20, decay_share=0.5), tmp_path)
+    cosine = trainer(replace(SMALL, warmup=4, steps=20, decay="cosine", decay_share=1.0), tmp_path)
+    factors = {}
+    for step in (0, 3, 10, 15, 20):
+        linear.progress.step = cosine.progress.step = step
+        factors[step] = (linear.rate_factor(), cosine.rate_factor())
+    assert factors[0] == pytest.approx((0.25, 0.25))
+    assert factors[3][0] == 1
+    assert factors[10] == pytest.approx((1, 0.5))
+    assert factors[15] == pytest.approx((0.5, 0.5 - 0.5 * math.cos(math.pi / 4)))
+    assert factors[20] == pytest.approx((0, 0))
+
+
+def test_the_schedule_follows_a_budget_of_minutes(tmp_path: Path) -> None:
+    run = trainer(replace(SMALL, warmup=0, decay_share=1.0), tmp_path, minutes=2)
+    run.progress.step, run.progress.seconds = 1_000_000, 90.0
+    assert run.share_done() == 0.75
+    assert run.rate_factor() == pytest.approx(0.25)
+    short = trainer(replace(SMALL, steps=10**9), tmp_path, minutes=0.01)
+    short.run()
+    assert 0 < short.progress.step < 10**6
+    assert 0.6 <= short.progress.seconds < 10
+
+
+def test_every_epoch_shows_every_board_once_in_a_new_order(tmp_path: Path) -> None:
+    run = trainer(SMALL, tmp_path)  # 64 boards, batches of 16
+    epochs = [torch.cat([run._batch(step) for step in range(4 * e, 4 * e + 4)]) for e in (0, 1)]
+    corpus = sorted(map(tuple, run.corpus.tolist()))
+    for epoch in epochs:
+        assert sorted(map(tuple, epoch.tolist())) == corpus
+    assert not torch.equal(*epochs)
+
+
+def test_muon_takes_the_matrices_of_the_blocks_and_adamw_the_rest(tmp_path: Path) -> None:
+    for preset, matrices in ((SMALL, {"qkv", "out", "up", "down"}), (RUNS["paper"], set())):
+        run = trainer(preset, tmp_path)
+        names = {p: n for n, p in run.network.named_parameters()}
+        taken = {
+            key: {names[p] for g in o.param_groups for p in g["params"]} for key, o in run.optimizers.items()
+        }
+        assert taken.get("muon", set()) == matrices
+        assert taken["adamw"] == set(names.values()) - matrices
+
+
+def test_the_average_follows_the_weights(tmp_path: Path) -> None:
+    """keep = min(ema, (1 + step) / (10 + step)): 0.1, then 2/11, of the average so far."""
+    run = trainer(SMALL, tmp_path)
+    assert run.ema is not None
+    p = next(iter(run.network.parameters()))
+    name = next(iter(run.ema))
+    start = p.detach().clone()
+    expected = start
+    for keep in (1 / 10, 2 / 11):
+        run.step()
+        run.progress.step += 1
+        expected = keep * expected + (1 - keep) * p.detach()
+        torch.testing.assert_close(run.ema[name], expected)
+
+
+def test_the_log_tells_settings_versions_and_machine(tmp_path: Path) -> None:
+    trainer(replace(SMALL, steps=4), tmp_path).run()
+    start, *records, end = log(tmp_path)
+    assert start["event"] == "start"
+    assert start["settings"]["steps"] == 4
+    assert start["parameters"] == sum(p.numel() for p in trainer(SMALL, tmp_path).network.parameters())
+    assert (start["corpus"], start["held_out"]) == (64, 16)
+    assert start["versions"]["torch"] == torch.__version__
+    assert start["machine"]
+    assert records[0].keys() == {"step", "minutes", "train", "valid", "rate"}
+    assert records[1].keys() >= {"step", "boards", "walls"}
+    assert np.load(tmp_path / records[1]["boards"]).shape == (4, 6, 6)
+    assert (end["event"], end["step"]) == ("end", 4)
+
+
+def test_mixed_precision_trains_and_resumes(tmp_path: Path) -> None:
+    for precision in ("bf16", "fp16"):
+        preset = replace(SMALL, precision=precision, steps=4, clip=1.0)
+        trainer(preset, tmp_path / precision, stop_at=2).run()
+        trainer(preset, tmp_path / precision).resume().run()
+        assert all(np.isfinite(r["valid"]) for r in log(tmp_path / precision) if "valid" in r)
+
+
+def test_tensorboard_gets_the_numbers_or_is_asked_for(tmp_path: Path) -> None:
+    if find_spec("tensorboard") is None:
+        with pytest.raises(MaskobanError) as refused:
+            trainer(SMALL, tmp_path, tensorboard=True)
+        assert str(refused.value) == "TensorBoard events need its package: pip install tensorboard"
+        return
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    trainer(replace(SMALL, steps=4), tmp_path, tensorboard=True).run()
+    events = EventAccumulator(str(tmp_path))
+    events.Reload()
+    told = next(r for r in log(tmp_path) if "valid" in r)
+    for name in ("train", "valid", "rate"):
+        (scalar,) = events.Scalars(name)
+        assert (scalar.step, scalar.value) == (4, pytest.approx(told[name], rel=1e-5))
+
+
+# -- it learns
+
+
+def test_held_out_loss_falls_and_solvability_rises(tmp_path: Path) -> None:
+    """`tiny` on smaller boards with a smaller net, measured a tenth of the way and at the end."""
+    pytest.importorskip(
+        "maskoban._core", reason="the native solver is not built: nothing can judge the boards"
+    )
+    preset = replace(
+        TINY, height=6, width=6, blocks=2, hidden=128, diffusion_steps=16, batch=64, steps=500, warmup=20,
+        validate_every=50, validation_boards=512, sample_every=10_000, sample_boards=256,
+    )  # fmt: skip
+    made = synthesize(4512, height=6, width=6, boxes=1, seed=5, walls=0.4)
+    early = Trainer(preset, made[:4000], made[4000:], tmp_path, replace(QUIET, stop_at=50))
+    early.run()
+    early.sample()
+    Trainer(preset, made[:4000], made[4000:], tmp_path, QUIET).resume().run()
+    valid = [r["valid"] for r in log(tmp_path) if "valid" in r]
+    solvable = [r["solvable"] for r in log(tmp_path) if "solvable" in r]
+    assert len(solvable) == 2
+    assert valid[-1] < valid[0] - 0.1
+    assert solvable[-1] > solvable[0] + 0.15
