@@ -258,7 +258,25 @@ def test_many_boards_are_counted_as_they_are_done() -> None:
     joint, told = Joint(5), list[tuple[int, int]]()
     joint.batch = 15
     draw_many(joint, blank(joint, 41), 1, progress=lambda *at: told.append(at))
-    assert told == [(15, 41), (30, 41), (41, 41)]
+    done = [boards for boards, _ in told]
+    assert done == sorted(done)
+    assert {15, 30, 41} <= set(done)
+    assert told[-1] == (41, 41)
+
+
+@pytest.mark.parametrize("overlap", [1, 2])
+def test_giving_up_ends_the_drawing_within_an_evaluation(overlap: int) -> None:
+    joint, told = Joint(5), list[int]()
+    joint.batch, joint.overlap = 15, overlap
+
+    def give_up(done: int, _: int) -> None:
+        told.append(done)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        draw_many(joint, blank(joint, 600), 1, progress=give_up)
+    assert len(told) <= 3 + overlap
 
 
 def test_the_seed_matters() -> None:

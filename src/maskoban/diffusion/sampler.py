@@ -8,8 +8,9 @@ the same whatever the batch.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -183,27 +184,38 @@ def draw_many(
 ) -> tuple[Tokens, list[Commits]]:
     """:func:`draw` for any number of boards, a batch at a time: boards ``first``, ``first + 1``, ... of this seed.
 
-    ``progress`` is told (boards done, boards in all).
+    ``progress`` is told (boards done, boards in all), where a batch counts by the share of its evaluations; what it
+    raises ends the drawing, as Ctrl-C does, after the evaluation under way.
     """
     starts = range(0, len(boards), denoiser.batch)
+    done = dict.fromkeys(starts, 0)
+    given_up = threading.Event()
 
     def batch(start: int) -> tuple[Tokens, Commits | None]:
         part = boards[start : start + denoiser.batch]
-        return draw(denoiser, part, seed, how, range(first + start, first + start + len(part)), record)
 
-    finished, commits = [boards[:0]], []
-    with ThreadPoolExecutor(max_workers=denoiser.overlap) as pool:
-        try:
-            for drawn, log in pool.map(batch, starts):
-                finished.append(drawn)
-                if log is not None:
-                    commits.append(log)
-                if progress is not None:
-                    progress(sum(map(len, finished)), len(boards))
-        except BaseException:  # Ctrl-C, or the caller's progress gave up: start no further batch
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
-    return np.concatenate(finished), commits
+        def tell(evaluation: int, evaluations: int) -> None:
+            if given_up.is_set():
+                raise CancelledError
+            done[start] = len(part) * evaluation // evaluations
+            if progress is not None:
+                progress(sum(done.values()), len(boards))
+
+        numbers = range(first + start, first + start + len(part))
+        return draw(denoiser, part, seed, how, numbers, record, tell)
+
+    if denoiser.overlap == 1:
+        results = list(map(batch, starts))
+    else:
+        with ThreadPoolExecutor(max_workers=denoiser.overlap) as pool:
+            try:
+                results = list(pool.map(batch, starts))
+            except BaseException:
+                given_up.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    finished = np.concatenate([boards[:0], *(drawn for drawn, _ in results)])
+    return finished, [commits for _, commits in results if commits is not None]
 
 
 def probabilities(logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:

@@ -26,7 +26,7 @@ def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser, dict[str, Any]
     try:
         network = network.to(device).eval()
     except (RuntimeError, AssertionError) as error:
-        raise MaskobanError(f"no device {device!r} here: {str(error).splitlines()[0]}") from error
+        raise MaskobanError(f"no device {device!r} here that torch can use") from error
     on_cuda = device.startswith("cuda")
     if on_cuda:
         network.compute_in(torch.bfloat16)

@@ -58,14 +58,14 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> None:
     a = parser().parse_args(arguments)
-    from maskoban.boards import read_boards
+    from maskoban.training.corpus import load
     from maskoban.training.loop import Options, Trainer
     from maskoban.training.presets import preset_named, vary
 
     preset = vary(preset_named(a.preset), a.set)
-    corpus = read_boards(a.corpus)
+    corpus = load(a.corpus)
     if a.held_out:
-        held_out = read_boards(a.held_out)
+        held_out = load(a.held_out)
     else:
         tenth = max(len(corpus) // 10, 1)
         corpus, held_out = corpus[:-tenth], corpus[-tenth:]

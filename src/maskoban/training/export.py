@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import os
 import warnings
 from pathlib import Path
@@ -84,8 +85,9 @@ def _graph(network: Network) -> onnx.ModelProto:
         "t": {0: boards} if network.timed else None,
         "cells": {0: boards, 1: cells},
     }
+    logging.getLogger("torch.onnx").setLevel(logging.ERROR)  # the exporter talks about its own internals
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's talk about its own internals
+        warnings.simplefilter("ignore")
         program = torch.onnx.export(
             network, (tokens, t, where), dynamo=True, opset_version=OPSET, dynamic_shapes=shapes,
             input_names=["tokens", "t", "cells"] if network.timed else ["tokens", "cells"],
@@ -163,8 +165,8 @@ def _in_int8(model: onnx.ModelProto) -> onnx.ModelProto:
 
     A row x of activations becomes the whole numbers x / s + 128 with s = max|x| / 127 (x / s with s = max x / 255
     where x is a square), a column of weights likewise with its own scale; the integer product is exact, so a board's
-    logits do not depend on the batch it is in. The weights are still the fp16 ones beside the graph: quantising them is part
-    of the graph, done once when it is loaded.
+    logits do not depend on the batch it is in. The weights are still the fp16 ones beside the graph: quantising them is
+    part of the graph, done once when it is loaded.
     """
     fixed = {tensor.name for tensor in model.graph.initializer}
     squares = {n.output[0] for n in model.graph.node if n.op_type == "Mul" and n.input[0] == n.input[1]}
