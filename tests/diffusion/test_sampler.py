@@ -291,26 +291,6 @@ def test_no_boards_at_all() -> None:
     assert draw_many(joint, blank(joint, 0), 1)[0].shape == (0, 2, 2)
 
 
-def test_giving_up_in_the_middle_starts_no_further_batch() -> None:
-    class Counting(Joint):
-        calls = 0
-        batch = 1
-
-        def logits(
-            self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]
-        ) -> NDArray[np.float32]:
-            self.calls += 1
-            return super().logits(tokens, t, cells)
-
-    def interrupt(done: int, of: int) -> None:
-        raise KeyboardInterrupt
-
-    joint = Counting(0)
-    with pytest.raises(KeyboardInterrupt):
-        draw_many(joint, blank(joint, 5000), 1, progress=interrupt)
-    assert joint.calls < 4 * 5000
-
-
 # -- single draws
 
 
