@@ -5,6 +5,7 @@
 
 #include "batch.hpp"
 #include "grid.hpp"
+#include "nearest.hpp"
 
 namespace nb = nanobind;
 using namespace maskoban;
@@ -75,4 +76,5 @@ NB_MODULE(_core, m) {
     m.def("solve_boards", &solve_boards, nb::arg("boards"), nb::arg("mode"), nb::arg("states"), nb::arg("megabytes"),
           nb::arg("seconds"), nb::arg("threads"), nb::arg("solutions"), nb::arg("progress").none());
     m.def("dead_cells", &find_dead_cells, nb::arg("board"));
+    bind_nearest(m);
 }

@@ -1,0 +1,107 @@
+"""Is it memorised: how many cells separate a board from the nearest of the training levels.
+
+The player is erased before boards are compared, for it can walk about without changing the puzzle.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress
+
+from maskoban import _core
+from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, MaskobanError, Tokens
+from maskoban.evaluation.shares import Share, share_of
+from maskoban.training import corpus as corpora
+
+
+@dataclass(frozen=True)
+class Distances:
+    """What the distances of a sample amount to; ``histogram[d]`` boards are d cells from their nearest."""
+
+    median: float
+    mean: float
+    exact: int
+    within_five: Share
+    histogram: list[int]
+
+
+def training_levels(corpus: str | Path = "boxoban-medium-train") -> Tokens:
+    """The levels to look for neighbours among: a packed corpus by its name, or a file or folder of levels.
+
+    >>> len(training_levels())  # doctest: +SKIP
+    450000
+    """
+    try:
+        return corpora.load(corpus)
+    except MaskobanError as error:
+        raise MaskobanError(f"nearest neighbours need the levels that were trained on: {error}") from None
+
+
+def without_player(boards: Tokens) -> Tokens:
+    """The boards with their players erased: ``@`` becomes floor, ``+`` becomes goal.
+
+    >>> without_player(np.array([[[2, 6, 0]]], np.uint8)).tolist()
+    [[[1, 4, 0]]]
+    """
+    erased = boards.copy()
+    erased[boards == PLAYER] = FLOOR
+    erased[boards == PLAYER_ON_GOAL] = GOAL
+    return erased
+
+
+def nearest_distances(
+    boards: Tokens, corpus: Tokens, threads: int | None = None, progress: bool = False
+) -> NDArray[np.int32]:
+    """For each board x the least Hamming distance to the corpus, min over y of |{cells i : x_i != y_i}|.
+
+    Players are erased first. Runs on all cores unless ``threads`` says how many; Ctrl-C stops it.
+
+    >>> corpus = np.array([[[2, 3, 4]], [[0, 1, 1]]], np.uint8)
+    >>> nearest_distances(np.array([[[1, 3, 4]], [[0, 3, 1]]], np.uint8), corpus)
+    array([0, 1], dtype=int32)
+    """
+    if boards.shape[1:] != corpus.shape[1:]:
+        ours, theirs = ("x".join(map(str, each.shape[1:])) for each in (boards, corpus))
+        raise MaskobanError(f"boards of {ours} cannot be compared with a corpus of {theirs}")
+    if len(corpus) == 0:
+        raise MaskobanError("there are no levels to compare with")
+    if threads is not None and threads < 1:
+        raise MaskobanError(f"at least one thread is needed, but threads is {threads}")
+    cells = boards.shape[1] * boards.shape[2]
+    boards, corpus = (without_player(each).reshape(len(each), cells) for each in (boards, corpus))
+    # A cell that is the same everywhere, as on Boxoban's walled border, separates nothing.
+    varies = (boards != corpus[0]).any(axis=0) | (corpus != corpus[0]).any(axis=0)
+    with Progress(console=Console(stderr=True), disable=not progress) as bar:
+        task = bar.add_task("comparing", total=len(boards))
+        found = _core.nearest(
+            np.ascontiguousarray(boards[:, varies]),
+            np.ascontiguousarray(corpus[:, varies]),
+            _core.registers()[0],
+            threads or 0,
+            (lambda done: bar.update(task, completed=done)) if progress else None,
+        )
+        bar.update(task, completed=len(boards))
+    return found
+
+
+def measure_distances(distances: NDArray[np.int32]) -> Distances:
+    """Median, mean, exact reproductions (distance 0) and near ones (within five cells).
+
+    >>> found = measure_distances(np.array([0, 4, 12, 12], np.int32))
+    >>> found.median, found.mean, found.exact, found.within_five.share
+    (8.0, 7.0, 1, 0.5)
+    """
+    if len(distances) == 0:
+        raise MaskobanError("there are no boards to measure")
+    return Distances(
+        median=float(np.median(distances)),
+        mean=float(distances.mean()),
+        exact=int((distances == 0).sum()),
+        within_five=share_of(int((distances <= 5).sum()), len(distances)),
+        histogram=np.bincount(distances).tolist(),
+    )

@@ -1,0 +1,109 @@
+"""What boards are measured against: the corpus' patterns and tiles, and how held-out levels fare.
+
+It ships with the package as reference.npz. From a checkout of boxoban-levels it is made again by
+
+python -m maskoban.evaluation.reference boxoban-levels
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from maskoban.boards import MaskobanError, Tokens, read_boards, whole_file
+from maskoban.evaluation.neighbours import Distances, measure_distances, nearest_distances
+from maskoban.evaluation.patterns import Patterns, count_patterns, pattern_curve
+from maskoban.evaluation.tiles import count_tiles
+from maskoban.training.corpus import NAMES
+
+SHIPPED = Path(__file__).with_name("reference.npz")
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Numbers of Boxoban medium: the corpus is its training levels, held out are its validation levels."""
+
+    patterns: Patterns  # of the corpus
+    tiles: dict[str, float]  # mean a level of the corpus
+    held_out_jsd: dict[int, float]  # the first K held-out levels against the corpus
+    held_out_distances: Distances  # from held-out levels to the corpus
+    held_out_tiles: dict[str, float]
+
+
+def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) -> Reference:
+    """Everything in a `Reference`, from the levels themselves.
+
+    >>> from maskoban.training.synth import synthesize
+    >>> corpus, held_out = synthesize(50, 7, 7, 2), synthesize(300, 7, 7, 2, seed=1)
+    >>> list(measure_reference(corpus, held_out).held_out_jsd)
+    [250]
+    """
+    patterns = count_patterns(corpus)
+    return Reference(
+        patterns=patterns,
+        tiles=count_tiles(corpus).means,
+        held_out_jsd=pattern_curve(held_out, patterns),
+        held_out_distances=measure_distances(nearest_distances(held_out, corpus, progress=progress)),
+        held_out_tiles=count_tiles(held_out).means,
+    )
+
+
+def save_reference(reference: Reference, path: str | Path) -> None:
+    """Write a reference as a compact npz file.
+
+    >>> save_reference(load_reference(), "copy.npz")  # doctest: +SKIP
+    """
+    codes, counts = reference.patterns
+    with whole_file(path) as file:
+        np.savez_compressed(
+            file,
+            # Neighbouring codes are close, so their steps are small numbers, which compress well.
+            pattern_steps=np.diff(codes, prepend=np.uint32(0)),
+            pattern_counts=counts.astype(np.uint32),
+            tiles=list(reference.tiles.values()),
+            jsd_sizes=list(reference.held_out_jsd),
+            held_out_jsd=list(reference.held_out_jsd.values()),
+            held_out_distances=reference.held_out_distances.histogram,
+            held_out_tiles=list(reference.held_out_tiles.values()),
+        )
+
+
+@cache
+def load_reference(path: str | Path = SHIPPED) -> Reference:
+    """The shipped reference, or one that `save_reference` wrote.
+
+    >>> len(load_reference().patterns.codes)
+    264981
+    """
+    with np.load(path) as file:
+        histogram = file["held_out_distances"]
+        return Reference(
+            patterns=Patterns(
+                np.cumsum(file["pattern_steps"], dtype=np.uint32), file["pattern_counts"].astype(np.int64)
+            ),
+            tiles=dict(zip(NAMES, file["tiles"].tolist(), strict=True)),
+            held_out_jsd=dict(zip(file["jsd_sizes"].tolist(), file["held_out_jsd"].tolist(), strict=True)),
+            held_out_distances=measure_distances(
+                np.repeat(np.arange(len(histogram), dtype=np.int32), histogram)
+            ),
+            held_out_tiles=dict(zip(NAMES, file["held_out_tiles"].tolist(), strict=True)),
+        )
+
+
+def main(folder: Path) -> None:
+    """Make the shipped reference from a checkout of boxoban-levels."""
+    corpus, held_out = (read_boards(folder / "medium" / split) for split in ("train", "valid"))
+    save_reference(measure_reference(corpus, held_out, progress=True), SHIPPED)
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit("usage: python -m maskoban.evaluation.reference BOXOBAN_FOLDER")
+    try:
+        main(Path(sys.argv[1]))
+    except MaskobanError as error:
+        sys.exit(str(error))

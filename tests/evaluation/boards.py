@@ -1,0 +1,47 @@
+"""Small boards that several measures are tried on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maskoban.boards import Level, Tokens
+
+SOLVABLE = """\
+#######
+#@$ . #
+#     #
+#######"""
+
+# The wall before the goal stops the box; taking it away is the only cure.
+ONE_WALL = """\
+#######
+#@$#.##
+#######
+#######"""
+
+# The same with two walls.
+TWO_WALLS = """\
+#######
+#@$##.#
+#######
+#######"""
+
+# A box in a corner stays there: only a longer way round, or nothing, helps.
+THREE_WALLS = """\
+#######
+#@    #
+###   #
+#.#  $#"""
+
+NO_PLAYER = SOLVABLE.replace("@", " ")
+TWO_GOALS = SOLVABLE.replace(". ", "..")
+
+
+def drawn(*drawings: str) -> Tokens:
+    """The drawings as one batch."""
+    return np.stack([Level.parse(drawing).tokens for drawing in drawings])
+
+
+def scribbles(n: int, height: int, width: int, tiles: int = 7, seed: int = 0) -> Tokens:
+    """Boards of random tiles: no puzzles, but every tile everywhere."""
+    return np.random.default_rng(seed).integers(0, tiles, (n, height, width), dtype=np.uint8)

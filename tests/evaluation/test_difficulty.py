@@ -1,0 +1,48 @@
+"""Effort and pushes of the solved boards, against the shipped percentiles of the corpus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import ceil
+
+import numpy as np
+import pytest
+
+from maskoban.boards import MaskobanError
+from maskoban.evaluation import measure_difficulty
+from maskoban.solving import rate_many, solve_many
+from maskoban.training.synth import synthesize
+
+from .boards import ONE_WALL, drawn
+
+
+def percentiles(numbers: list[int]) -> list[int]:
+    """The smallest number that at least p % do not exceed."""
+    numbers = sorted(numbers)
+    return [numbers[max(0, ceil(p * len(numbers) / 100) - 1)] for p in range(101)]
+
+
+def test_against_rating_one_by_one() -> None:
+    boards = np.concatenate([synthesize(30, 9, 9, 3), synthesize(7, 9, 9, 1)])
+    boards[::5, 4, 4] = 3  # a box too many
+    ratings = [rating for rating in rate_many(boards) if rating.verdict == "solved"]
+    assert 0 < len(ratings) < 37
+    found = measure_difficulty(solve_many(boards, "effort"))
+    assert found.effort.percentiles == percentiles([rating.effort for rating in ratings])
+    assert found.pushes.percentiles == percentiles([rating.pushes for rating in ratings])
+    assert found.effort.mean == pytest.approx(np.mean([rating.effort for rating in ratings]))
+    assert found.pushes.mean == pytest.approx(np.mean([rating.pushes for rating in ratings]))
+    words = Counter(rating.word for rating in ratings)
+    assert {word: share.count for word, share in found.quarters.items() if share.count} == words
+    assert all(share.total == len(ratings) for share in found.quarters.values())
+
+
+def test_the_corpus_comes_along() -> None:
+    found = measure_difficulty(solve_many(synthesize(3, 7, 7, 1), "effort"))
+    assert list(found.quarters) == ["easy", "medium", "hard", "expert"]
+    assert (found.effort.corpus_percentiles[50], len(found.pushes.corpus_percentiles)) == (1638, 101)
+
+
+def test_without_a_solved_board_there_is_no_difficulty() -> None:
+    with pytest.raises(MaskobanError, match="no board was solved"):
+        measure_difficulty(solve_many(drawn(ONE_WALL), "effort"))
