@@ -159,6 +159,33 @@ def test_ctrl_c_in_the_middle_of_a_step_lets_the_step_end(
 
 
 @pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("moment", ["named_parameters", "eval", "train"])
+def test_ctrl_c_while_measuring_saves_the_raw_weights_and_the_average_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Measuring swaps the average in: Ctrl-C comes during that, just after it, or when all is swapped back."""
+    trainer(SMALL, tmp_path / "whole").run()
+    cut = trainer(SMALL, tmp_path / "cut")
+    for _ in range(4):
+        cut.step()
+        cut.progress.step += 1
+    plain = getattr(cut.network, moment)
+
+    def interrupted_call(*arguments: Any) -> Any:
+        os.kill(os.getpid(), signal.SIGINT)
+        return plain(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(cut.network, moment, interrupted_call)
+        with pytest.raises(KeyboardInterrupt):
+            cut.validate()
+    cut.folder.mkdir()
+    cut.save()
+    trainer(SMALL, tmp_path / "cut").resume().run()
+    assert state(tmp_path / "whole") == state(tmp_path / "cut")
+
+
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_is_held_back_until_the_block_ends() -> None:
     reached = []
 

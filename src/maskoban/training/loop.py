@@ -16,6 +16,8 @@ import math
 import platform
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +106,7 @@ class Trainer:
         self.loss = torch.compile(self._loss, dynamic=False) if self.options.compile else self._loss
         self._epoch, self._order = -1, torch.empty(0)
         self._recorded: RecordedStep | None = None
+        self._averaged = False  # whether the averaged weights stand in the network's place
         self._taken = 0
 
     # -- what a run is made of
@@ -287,7 +290,7 @@ class Trainer:
     @torch.no_grad()
     def validate(self) -> float:
         """The objective on held-out boards, with the same noise every time and no dropout."""
-        with self._weights_to_judge():
+        with self._judging():
             total, batch = 0.0, min(self.preset.batch, len(self.held_out))
             whole = len(self.held_out) // batch * batch
             for start in range(0, whole, batch):
@@ -297,7 +300,7 @@ class Trainer:
 
     def sample(self) -> None:
         """Draw fresh boards, keep them in the run's folder and, where the solver is built, judge them."""
-        with self._weights_to_judge():
+        with self._judging():
             n = self.preset.sample_boards
             denoiser = TorchDenoiser(self.network, self.preset.diffusion_steps, batch=min(1024, n))
             boards, _ = draw(denoiser, blank(denoiser, n), seed=self.preset.seed)
@@ -314,12 +317,35 @@ class Trainer:
         record["walls"] = round(float((boards == WALL).sum((1, 2)).mean()), 3)
         self._note(record | judged(boards))
 
-    def _weights_to_judge(self) -> _Judging:
-        return _Judging(self)
+    @contextmanager
+    def _judging(self) -> Iterator[None]:
+        """While measuring: evaluation mode, and the averaged weights in place of the raw ones."""
+        try:
+            self._use_average(True)
+            self.network.eval()
+            yield
+        finally:
+            self._use_average(False)
+            self.network.train()
+
+    @torch.no_grad()
+    def _use_average(self, yes: bool) -> None:
+        """Swap the averaged weights in, or out again, if that is not how things stand already."""
+        with uninterrupted():
+            if self.ema is None or yes == self._averaged:
+                return
+            for name, p in self.network.named_parameters():
+                raw = p.clone()
+                p.copy_(
+                    self.ema[name]
+                )  # by value: a recorded step goes on reading and writing the same memory
+                self.ema[name].copy_(raw)
+            self._averaged = yes
 
     # -- keeping
 
     def save(self) -> None:
+        self._use_average(False)  # Ctrl-C may have come while measuring
         with uninterrupted():
             save_checkpoint(
                 self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,
@@ -387,30 +413,6 @@ class Trainer:
         if self.options.quiet or (not end and not sys.stderr.isatty()):
             return  # the live line is for terminals; files get the notes alone
         print(f"\r\033[K{line}" if sys.stderr.isatty() else line, end=end, file=sys.stderr, flush=True)
-
-
-class _Judging:
-    """While measuring: evaluation mode, and the averaged weights in place of the raw ones."""
-
-    def __init__(self, trainer: Trainer) -> None:
-        self.network, self.ema = trainer.network, trainer.ema
-
-    def __enter__(self) -> None:
-        self.network.eval()
-        self._swap()
-
-    def __exit__(self, *_: object) -> None:
-        self._swap()
-        self.network.train()
-
-    @torch.no_grad()
-    def _swap(self) -> None:
-        # By value: a recorded step goes on reading and writing the same memory.
-        with uninterrupted():
-            for name, p in self.network.named_parameters() if self.ema else ():
-                raw = p.clone()
-                p.copy_(self.ema[name])  # type: ignore[index]
-                self.ema[name].copy_(raw)  # type: ignore[index]
 
 
 def open_tensorboard(folder: Path) -> Any:
