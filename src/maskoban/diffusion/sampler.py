@@ -8,7 +8,6 @@ the same whatever the batch.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -189,20 +188,24 @@ def draw_many(
     """
     starts = range(0, len(boards), denoiser.batch)
     done = dict.fromkeys(starts, 0)
-    given_up = threading.Event()
+    gave_up: list[BaseException] = []  # why, the first reason first
 
     def batch(start: int) -> tuple[Tokens, Commits | None]:
         part = boards[start : start + denoiser.batch]
 
         def tell(evaluation: int, evaluations: int) -> None:
-            if given_up.is_set():
+            if gave_up:
                 raise CancelledError
             done[start] = len(part) * evaluation // evaluations
             if progress is not None:
                 progress(sum(done.values()), len(boards))
 
         numbers = range(first + start, first + start + len(part))
-        return draw(denoiser, part, seed, how, numbers, record, tell)
+        try:
+            return draw(denoiser, part, seed, how, numbers, record, tell)
+        except BaseException as reason:
+            gave_up.append(reason)  # the other threads know at once; the pool hears in the order of batches
+            raise
 
     if denoiser.overlap == 1:
         results = list(map(batch, starts))
@@ -210,10 +213,10 @@ def draw_many(
         with ThreadPoolExecutor(max_workers=denoiser.overlap) as pool:
             try:
                 results = list(pool.map(batch, starts))
-            except BaseException:
-                given_up.set()
+            except BaseException as reason:
+                gave_up.append(reason)
                 pool.shutdown(wait=False, cancel_futures=True)
-                raise
+                raise gave_up[0] from None
     finished = np.concatenate([boards[:0], *(drawn for drawn, _ in results)])
     return finished, [commits for _, commits in results if commits is not None]
 
