@@ -43,7 +43,9 @@ def main() -> None:
     solved = int(results.solved.sum())
     low, high = wilson(solved, a.boards)
     malformed = sum(results[i].verdict == "malformed" for i in range(a.boards))
-    print(f"{a.boards} boards of {model.name}, temperature {a.temperature:g}, {a.polish} polish sweeps, on {a.device}")
+    print(
+        f"{a.boards} boards of {model.name}, temperature {a.temperature:g}, {a.polish} polish sweeps, on {a.device}"
+    )
     print(f"solvable  {solved / a.boards:.2%}  (95 %: {low:.2%} to {high:.2%})")
     print(f"malformed {malformed / a.boards:.2%}   walls {(boards == WALL).sum((1, 2)).mean():.2f}")
     print(f"drawn at {a.boards / seconds:.1f} boards a second")
