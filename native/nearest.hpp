@@ -34,21 +34,24 @@ namespace maskoban {
 // The 64-bit words of one plane; at least one, so that boards without cells are no special case.
 inline std::size_t words_for(std::size_t cells) { return std::max<std::size_t>(1, (cells + 63) / 64); }
 
-// Boards to compare with, in groups of eight (the last one filled up with copies of the last board): for each
-// 64 cells in turn the eight words of the first plane, then of the second, then of the third.
+// For each 64 cells in turn the words of the three planes of a board, `apart` words from each other, into zeros.
+inline void pack(const std::uint8_t* board, std::size_t cells, std::uint64_t* planes, std::size_t apart) {
+    for (std::size_t c = 0; c < cells; ++c)
+        for (std::size_t p = 0; p < 3; ++p)
+            planes[(c / 64 * 3 + p) * apart] |= std::uint64_t(board[c] >> p & 1) << (c % 64);
+}
+
+// Boards to compare with, in groups of eight whose words alternate; the last group is filled up with copies of
+// the last board, which change no least distance.
 class Corpus {
 public:
     static constexpr std::size_t group = 8;
 
     Corpus(const std::uint8_t* tokens, std::size_t boards, std::size_t cells)
         : words_(words_for(cells)), groups_((boards + group - 1) / group), bits_(groups_ * stride()) {
-        for (std::size_t b = 0; b < groups_ * group; ++b) {
-            const std::uint8_t* board = tokens + std::min(b, boards - 1) * cells;
-            std::uint64_t* here = bits_.data() + b / group * stride() + b % group;
-            for (std::size_t c = 0; c < cells; ++c)
-                for (std::size_t p = 0; p < 3; ++p)
-                    here[(c / 64 * 3 + p) * group] |= std::uint64_t(board[c] >> p & 1) << (c % 64);
-        }
+        for (std::size_t b = 0; b < groups_ * group; ++b)
+            pack(tokens + std::min(b, boards - 1) * cells, cells, bits_.data() + b / group * stride() + b % group,
+                 group);
     }
 
     std::size_t words() const { return words_; }
@@ -60,14 +63,6 @@ private:
     std::size_t words_, groups_;
     std::vector<std::uint64_t> bits_;
 };
-
-// The planes of one board, word by word.
-inline std::vector<std::uint64_t> planes_of(const std::uint8_t* board, std::size_t cells) {
-    std::vector<std::uint64_t> planes(words_for(cells) * 3);
-    for (std::size_t c = 0; c < cells; ++c)
-        for (std::size_t p = 0; p < 3; ++p) planes[c / 64 * 3 + p] |= std::uint64_t(board[c] >> p & 1) << (c % 64);
-    return planes;
-}
 
 // The least distance from one board to any board of so many groups. Boards of up to 64 cells, by far the most
 // compared, have `Words` = 1, which keeps the board in registers; 0 leaves the number open.
@@ -176,30 +171,31 @@ inline Least least_with(const std::string& name, std::size_t words) {
 inline std::vector<std::int32_t> nearest(const std::uint8_t* tokens, std::size_t n, std::size_t cells,
                                          const Corpus& corpus, Least least_of, std::size_t threads,
                                          const std::function<void(std::size_t)>& attend) {
-    // Some boards pass together over a part of the corpus that the fastest cache holds.
-    constexpr std::size_t together = 64;
-    const std::size_t part = std::max<std::size_t>(1, 24576 / (corpus.stride() * 8));
-    std::vector<std::int32_t> distances(n);
+    const std::size_t planes = 3 * corpus.words();
+    std::vector<std::uint64_t> boards(n * planes);
+    for (std::size_t i = 0; i < n; ++i) pack(tokens + i * cells, cells, &boards[i * planes], 1);
+    std::vector<std::int32_t> distances(n, INT32_MAX);
+
+    // A few boards pass together over a part of the corpus that the fastest cache holds.
+    constexpr std::size_t together = 64, cache = 24576;
+    const std::size_t part = std::max<std::size_t>(1, cache / (corpus.stride() * sizeof(std::uint64_t)));
     std::atomic<std::size_t> next{0}, done{0};
     std::atomic<bool> stop{false};
-    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-
     const auto work = [&] {
         for (std::size_t first; (first = next.fetch_add(together)) < n;) {
             const std::size_t last = std::min(n, first + together);
-            std::vector<std::vector<std::uint64_t>> boards;
-            for (std::size_t i = first; i < last; ++i) boards.push_back(planes_of(tokens + i * cells, cells));
-            std::vector<std::uint64_t> least(boards.size(), ~std::uint64_t{0});
             for (std::size_t g = 0; g < corpus.groups(); g += part) {
                 if (stop.load(std::memory_order_relaxed)) return;
                 const std::size_t count = std::min(part, corpus.groups() - g);
-                for (std::size_t b = 0; b < boards.size(); ++b)
-                    least[b] = std::min(least[b], least_of(boards[b].data(), corpus.at(g), count, corpus.words()));
+                for (std::size_t i = first; i < last; ++i) {
+                    const auto least = least_of(&boards[i * planes], corpus.at(g), count, corpus.words());
+                    distances[i] = std::min(distances[i], static_cast<std::int32_t>(least));
+                }
             }
-            std::copy(least.begin(), least.end(), distances.begin() + static_cast<std::ptrdiff_t>(first));
             done += last - first;
         }
     };
+    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
 
     // The calling thread only watches, so that an interrupt is seen whatever the others do.
     std::mutex mutex;
