@@ -15,7 +15,18 @@ import maskoban
 SOURCE = Path(maskoban.__file__).parent
 
 # A board travels one way, and the folders are the stations on that way: each knows only those before it.
-STATIONS = ["_core", "boards", "solving", "pictures", "diffusion", "training", "evaluation", "console", "cli"]
+STATIONS = [
+    "_core",
+    "boards",
+    "solving",
+    "pictures",
+    "diffusion",
+    "training",
+    "evaluation",
+    "studio",
+    "console",
+    "cli",
+]
 
 # The package itself, which hands out names of all stations.
 OUTSIDE = {"__init__", "__main__"}

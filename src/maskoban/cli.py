@@ -571,6 +571,40 @@ def convert(
     write(target, stream(source), to)
 
 
+@app.command()
+def studio(
+    host: Annotated[str, typer.Option(help="Address to listen on; 0.0.0.0 is every one.")] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8765,
+    token: Annotated[
+        str | None, typer.Option(show_default="a new one beyond this machine", help="What callers must know.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+) -> None:
+    """Open the page on which boards are watched, played, drawn and kept.
+
+    The same server is an HTTP API, described at /api/openapi.json. It answers to
+    this machine alone unless --host says otherwise; then callers need the token.
+
+    \b
+    Examples:
+      maskoban studio
+      maskoban studio --port 9000 --no-browser
+      maskoban studio --host 0.0.0.0 --token secret
+    """
+    from importlib.util import find_spec
+
+    from maskoban.boards import MaskobanError
+
+    for needed in ("fastapi", "uvicorn"):
+        if find_spec(needed) is None:
+            raise MaskobanError(f"the studio needs {needed}: pip install 'maskoban[studio]'")
+    from maskoban.studio.server import run
+
+    run(host, port, token, browser)
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,

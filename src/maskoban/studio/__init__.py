@@ -1,0 +1,1 @@
+"""The web page on which boards are watched, played and drawn, and the server behind it."""
