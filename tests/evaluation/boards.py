@@ -26,8 +26,8 @@ TWO_WALLS = """\
 #######
 #######"""
 
-# A box in a corner stays there: only a longer way round, or nothing, helps.
-THREE_WALLS = """\
+# A box in a corner of the rim stays there, whatever is taken away inside.
+HOPELESS = """\
 #######
 #@    #
 ###   #

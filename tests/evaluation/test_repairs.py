@@ -11,7 +11,7 @@ from maskoban.evaluation import Mending, measure_repairs, mend
 from maskoban.solving import Limits, interior_walls, solve, solve_many
 from maskoban.training.synth import synthesize
 
-from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, THREE_WALLS, TWO_WALLS, drawn
+from .boards import HOPELESS, NO_PLAYER, ONE_WALL, SOLVABLE, TWO_WALLS, drawn
 
 
 def fates(mending: Mending) -> list[str]:
@@ -37,7 +37,7 @@ def slow_fate(board: Tokens) -> tuple[str, list[tuple[int, int]]]:
 
 
 def test_each_fate() -> None:
-    boards = drawn(SOLVABLE, ONE_WALL, TWO_WALLS, THREE_WALLS, NO_PLAYER)
+    boards = drawn(SOLVABLE, ONE_WALL, TWO_WALLS, HOPELESS, NO_PLAYER)
     mending = mend(boards, solve_many(boards))
     assert fates(mending) == ["solvable", "one wall", "two walls", "more walls", "malformed"]
     assert np.argwhere(mending.cures).tolist() == [[1, 1, 3]]
