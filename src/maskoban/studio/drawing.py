@@ -19,7 +19,7 @@ from maskoban.boards import Level, Tokens
 from maskoban.diffusion.denoiser import Denoiser
 from maskoban.diffusion.model import Model
 from maskoban.diffusion.sampler import drawn_cells, probabilities
-from maskoban.studio.refusals import Broken, Busy, Gone
+from maskoban.studio.refusals import Busy, Gone
 
 #: Drawings under way at once, and drawings that may wait for them.
 AT_ONCE, WAITING = 2, 16
@@ -89,7 +89,7 @@ class Easel:
         self.inside = 0
         self._threads = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="drawing")
         self._loading = self._threads.submit(load)
-        self._closing = threading.Event()
+        self._stopped = threading.Event()
 
     @property
     def model(self) -> Model | None:
@@ -102,23 +102,21 @@ class Easel:
     ) -> AsyncIterator[Reveal | list[Level]]:
         """Every reveal as it is made, then the finished boards. Leaving the loop ends the drawing."""
         if self.inside >= AT_ONCE + WAITING:
-            raise Busy("easel")
+            raise Busy.crowded("easel")
         self.inside += 1
         loop = asyncio.get_running_loop()
         told: asyncio.Queue[Reveal | list[Level] | BaseException] = asyncio.Queue()
         left = threading.Event()
 
         def tell(reveal: Reveal) -> None:
-            if left.is_set() or self._closing.is_set():
-                raise Gone
+            self._check(left)
             loop.call_soon_threadsafe(told.put_nowait, reveal)
 
         def work() -> None:
             last: list[Level] | BaseException
             try:
                 model = self._loading.result()
-                if left.is_set() or self._closing.is_set():
-                    raise Gone
+                self._check(left)
                 last = drawn(model, start, count, seed, temperature, polish, tell)
             except BaseException as error:
                 last = error
@@ -132,7 +130,7 @@ class Easel:
             self._threads.submit(work)
         except RuntimeError as error:
             self.inside -= 1
-            raise Broken("the server is stopping") from error
+            raise Busy.stopping() from error
         try:
             while True:
                 event = await told.get()
@@ -144,7 +142,17 @@ class Easel:
         finally:
             left.set()
 
+    def _check(self, left: threading.Event) -> None:
+        if left.is_set():
+            raise Gone
+        if self._stopped.is_set():
+            raise Busy.stopping()
+
+    def stop(self) -> None:
+        """End all drawings; whoever watches is told so."""
+        self._stopped.set()
+
     def close(self) -> None:
-        """End all drawings."""
-        self._closing.set()
+        """End all drawings and threads."""
+        self.stop()
         self._threads.shutdown(wait=True, cancel_futures=True)

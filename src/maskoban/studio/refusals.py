@@ -48,10 +48,21 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 
 
 class Busy(Exception):
-    """Too many wait already."""
+    """Not now, but soon: too many wait already, or the server is being restarted."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(f"the {what} has too much waiting already; try again in {RETRY_AFTER} seconds")
+    @classmethod
+    def crowded(cls, what: str) -> Busy:
+        """Too many wait for this.
+
+        >>> str(Busy.crowded("solver"))
+        'the solver has too much waiting already; try again in 2 seconds'
+        """
+        return cls(f"the {what} has too much waiting already; try again in {RETRY_AFTER} seconds")
+
+    @classmethod
+    def stopping(cls) -> Busy:
+        """The server is about to end."""
+        return cls("the server is stopping")
 
 
 class Broken(Exception):

@@ -79,12 +79,16 @@ class Lane:
         self._idle: asyncio.Queue[Worker | None] = asyncio.Queue()  # None: a place without a process yet
         self._running: set[asyncio.Task[Job]] = set()
         self._ending: set[asyncio.Task[None]] = set()
+        self._stopped = False
         for _ in range(size):
             self._idle.put_nowait(None)
 
     async def run(self, job: Job, deadline: float) -> Job | None:
         """The answer, or None when the deadline passed first."""
         place = await self._idle.get()
+        if self._stopped:
+            self._idle.put_nowait(place)
+            raise Busy.stopping()
         task = asyncio.create_task(self._work(place, job, deadline))
         self._running.add(task)
         task.add_done_callback(self._finished)
@@ -93,6 +97,8 @@ class Lane:
         except TimeoutError:
             return None
         except asyncio.CancelledError:
+            if self._stopped and task.cancelled():
+                raise Busy.stopping() from None
             if not self.patient:
                 task.cancel()
             raise
@@ -123,10 +129,15 @@ class Lane:
         for place in places:
             self._idle.put_nowait(place or await Worker.start())
 
-    async def close(self) -> None:
-        """End all jobs and processes."""
+    def stop(self) -> None:
+        """End all jobs, and take no more."""
+        self._stopped = True
         for task in list(self._running):
             task.cancel()
+
+    async def close(self) -> None:
+        """End all jobs and processes."""
+        self.stop()
         await asyncio.gather(*self._running, return_exceptions=True)
         await asyncio.gather(*self._ending)
         while not self._idle.empty():
@@ -168,6 +179,11 @@ class Searches:
             raise MaskobanError(f"this took longer than {QUICK_DEADLINE:g} seconds; send less at a time")
         return _accepted(found)
 
+    def stop(self) -> None:
+        """End all jobs, and take no more; whoever waits is told so."""
+        self.quick.stop()
+        self.slow.stop()
+
     async def close(self) -> None:
         """End everything."""
         await self.quick.close()
@@ -175,7 +191,7 @@ class Searches:
 
     async def _admitted(self, lane: Lane, job: Job, deadline: float) -> Job | None:
         if self.inside >= self.capacity:
-            raise Busy("solver")
+            raise Busy.crowded("solver")
         self.inside += 1
         try:
             return await lane.run(job, deadline)

@@ -20,6 +20,16 @@ from maskoban.studio.guard import Door
 GRACE = 3
 
 
+class _Server(uvicorn.Server):
+    """Before it waits for the requests under way, it ends the work they wait for."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        state = self.config.app.state  # type: ignore[union-attr]
+        state.easel.stop()
+        state.searches.stop()
+        await super().shutdown(sockets)
+
+
 def run(host: str, port: int, token: str | None, browser: bool) -> None:
     """Serve until interrupted. Reachable from elsewhere, a token is needed: the given one, or a new one."""
     door = Door(host)
@@ -38,7 +48,7 @@ def run(host: str, port: int, token: str | None, browser: bool) -> None:
 
 
 def server(app: FastAPI) -> uvicorn.Server:
-    """A server for the app, to be run on sockets that listen already."""
+    """A server for the studio's app, to be run on sockets that listen already."""
     settings = uvicorn.Config(
         app,
         log_level="warning",
@@ -47,7 +57,7 @@ def server(app: FastAPI) -> uvicorn.Server:
         timeout_graceful_shutdown=GRACE,
         lifespan="on",
     )
-    return uvicorn.Server(settings)
+    return _Server(settings)
 
 
 def _listening(host: str, port: int) -> socket.socket:

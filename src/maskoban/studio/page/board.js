@@ -1,0 +1,99 @@
+// What a board is: rows of tiles as numbers, as everywhere in maskoban. Text exists only at the edges.
+
+export const [WALL, FLOOR, PLAYER, BOX, GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL, MASK] = [0, 1, 2, 3, 4, 5, 6, 7];
+export const SYMBOLS = "# @$.*+?";
+export const NAMES = [
+  "wall", "floor", "player", "box", "goal", "box on goal", "player on goal", "to be drawn",
+];
+export const MAX_SIDE = 64;
+
+// How a cell looks beyond its tile: see surroundings.py, whose rules these are.
+export const [PLAIN, AT_WALL, ROCK, OUTSIDE] = [0, 1, 2, 3];
+
+export const has = {
+  player: (tile) => tile === PLAYER || tile === PLAYER_ON_GOAL,
+  box: (tile) => tile === BOX || tile === BOX_ON_GOAL,
+  goal: (tile) => tile === GOAL || tile === BOX_ON_GOAL || tile === PLAYER_ON_GOAL,
+};
+
+export function parse(text) {
+  const rows = text.replace(/\r/g, "").split("\n").map((row) => row.replace(/[-_]/g, " "));
+  while (rows.length && !rows[0].trim()) rows.shift();
+  while (rows.length && !rows.at(-1).trim()) rows.pop();
+  const width = Math.max(0, ...rows.map((row) => row.length));
+  if (!width || width > MAX_SIDE || rows.length > MAX_SIDE) throw new Error("not a board of 1 x 1 to 64 x 64");
+  const cells = Uint8Array.from(rows.map((row) => row.padEnd(width)).join(""), (letter) => {
+    const tile = SYMBOLS.indexOf(letter);
+    if (tile < 0) throw new Error(`${letter} is no tile`);
+    return tile;
+  });
+  return { height: rows.length, width, cells };
+}
+
+export function format({ height, width, cells }) {
+  const row = (r) => Array.from(cells.subarray(r * width, (r + 1) * width), (tile) => SYMBOLS[tile]).join("");
+  return Array.from({ length: height }, (_, r) => row(r)).join("\n");
+}
+
+export const copy = (board) => ({ ...board, cells: board.cells.slice() });
+
+export function filled(height, width, tile) {
+  const cells = new Uint8Array(height * width).fill(WALL);
+  for (let r = 1; r < height - 1; r++) cells.fill(tile, r * width + 1, (r + 1) * width - 1);
+  return { height, width, cells };
+}
+
+// The board in a frame of another size; new cells are `tile`, and the outermost ring is wall.
+export function resized(board, height, width, tile) {
+  const next = filled(height, width, tile);
+  for (let r = 1; r < Math.min(height, board.height) - 1; r++)
+    for (let c = 1; c < Math.min(width, board.width) - 1; c++)
+      next.cells[r * width + c] = board.cells[r * board.width + c];
+  return next;
+}
+
+export function neighbours({ height, width }, cell, diagonal = false) {
+  const row = Math.floor(cell / width), column = cell % width, found = [];
+  for (let r = row - 1; r <= row + 1; r++)
+    for (let c = column - 1; c <= column + 1; c++) {
+      const straight = r === row || c === column;
+      if ((r !== row || c !== column) && (straight || diagonal) && r >= 0 && c >= 0 && r < height && c < width)
+        found.push(r * width + c);
+    }
+  return found;
+}
+
+function flood(board, start, through) {
+  const reached = new Set(start.filter(through)), queue = [...reached];
+  for (const cell of queue)
+    for (const next of neighbours(board, cell))
+      if (through(next) && !reached.has(next)) reached.add(next), queue.push(next);
+  return reached;
+}
+
+export function looks(board) {
+  const { height, width, cells } = board;
+  const all = Array.from(cells.keys());
+  const open = (cell) => cells[cell] !== WALL;
+  const inside = flood(board, all.filter((cell) => cells[cell] > FLOOR), open);
+  const rim = all.filter((cell) => {
+    const row = Math.floor(cell / width), column = cell % width;
+    return !row || !column || row === height - 1 || column === width - 1;
+  });
+  const outside = flood(board, rim, (cell) => open(cell) && !inside.has(cell));
+  const room = (cell) => cell >= 0 && cell < cells.length && open(cell) && !outside.has(cell);
+  return Uint8Array.from(all, (cell) => {
+    if (outside.has(cell)) return OUTSIDE;
+    if (open(cell)) return cell >= width && !open(cell - width) ? AT_WALL : PLAIN;
+    if (room(cell + width)) return AT_WALL;
+    return neighbours(board, cell, true).some(room) ? PLAIN : ROCK;
+  });
+}
+
+export function describe(board) {
+  const count = (test) => board.cells.filter(test).length;
+  const boxes = count(has.box), done = count((tile) => tile === BOX_ON_GOAL);
+  const masks = count((tile) => tile === MASK);
+  const unfinished = masks ? `, ${masks} cells to be drawn` : "";
+  return `Board of ${board.height} by ${board.width}, ${boxes} boxes, ${done} on goals${unfinished}`;
+}

@@ -1,0 +1,72 @@
+// Small things every part of the page needs.
+
+export const $ = (id) => document.getElementById(id);
+
+export function el(tag, properties = {}, ...children) {
+  const node = Object.assign(document.createElement(tag), properties);
+  node.append(...children);
+  return node;
+}
+
+export const button = (text, act, title = "") => el("button", { type: "button", textContent: text, onclick: act, title });
+
+let fading;
+export function toast(sentence) {
+  $("toast").textContent = sentence;
+  $("toast").classList.add("shown");
+  clearTimeout(fading);
+  fading = setTimeout(() => $("toast").classList.remove("shown"), 3500);
+}
+
+export function download(content, name) {
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type: "text/plain" }));
+  el("a", { href: url, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    // Not allowed, or not a secure page: the old way.
+    const area = el("textarea", { value: text });
+    document.body.append(area);
+    area.select();
+    document.execCommand("copy");
+    area.remove();
+  }
+}
+
+// Only the newest of several questions matters: asking again takes back the one before.
+export class Newest {
+  #controller = null;
+  async run(work) {
+    this.cancel();
+    const controller = (this.#controller = new AbortController());
+    try {
+      return await work(controller.signal);
+    } catch (error) {
+      if (error.name === "AbortError") return null;
+      throw error;
+    }
+  }
+  cancel() {
+    this.#controller?.abort();
+    this.#controller = null;
+  }
+}
+
+const plural = (count, word, many = `${word}s`) => `${count.toLocaleString("en")} ${count === 1 ? word : many}`;
+
+// The solver's judgement in two lines: what it says, and why.
+export function judgementLines({ verdict, reason, word, pushes, effort }) {
+  const head = [verdict, word].filter(Boolean).join(", ");
+  if (verdict !== "solved") return [head, reason || "every push was tried"];
+  const measures = [plural(pushes, "push", "pushes"), effort === null ? "" : `effort ${effort.toLocaleString("en")}`];
+  return [head, measures.filter(Boolean).join(", ")];
+}
+
+export function judgementNode(judgement) {
+  const [head, why] = judgementLines(judgement);
+  return el("span", {}, el("b", { textContent: head, className: judgement.verdict }), el("span", { textContent: why, className: "soft" }));
+}

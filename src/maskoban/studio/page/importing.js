@@ -1,0 +1,62 @@
+// Levels from outside: pasted, chosen or dropped. The server reads every format there is.
+
+import { ask } from "./api.js";
+import { $, toast } from "./dom.js";
+import { collection } from "./store.js";
+
+const MAX_FILE = 700_000; // in base64 this stays below what the server takes
+
+export function start({ open }) {
+  const take = (asked) => bring(asked, open);
+  $("import-go").onclick = () => take({ content: $("import-text").value });
+  $("import-file").onchange = async ({ target }) => {
+    if (target.files[0]) take(await fileContent(target.files[0]));
+    target.value = "";
+  };
+  addEventListener("dragover", (event) => {
+    if (![...event.dataTransfer.types].includes("Files")) return;
+    event.preventDefault();
+    document.body.classList.add("dropping");
+  });
+  addEventListener("dragleave", (event) => event.relatedTarget ?? document.body.classList.remove("dropping"));
+  addEventListener("drop", async (event) => {
+    document.body.classList.remove("dropping");
+    if (!event.dataTransfer.files.length) return;
+    event.preventDefault();
+    take(await fileContent(event.dataTransfer.files[0]));
+  });
+  addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    if (!event.target.closest?.("input, textarea") && /[#@$]/.test(text)) take({ content: text });
+  });
+}
+
+export function dialog() {
+  $("import-message").textContent = "";
+  $("import-text").value = "";
+  $("importing").showModal();
+}
+
+async function fileContent(file) {
+  if (file.size > MAX_FILE) return { problem: `${file.name} is too large: at most ${MAX_FILE / 1000} kB.` };
+  const bytes = new Uint8Array(await file.arrayBuffer());
+  let letters = "";
+  for (let i = 0; i < bytes.length; i += 8192) letters += String.fromCharCode(...bytes.subarray(i, i + 8192));
+  return { content: btoa(letters), encoding: "base64" };
+}
+
+async function bring({ problem, ...asked }, open) {
+  const say = (sentence) => ($("importing").open ? ($("import-message").textContent = sentence) : toast(sentence));
+  if (problem || !asked.content) return say(problem ?? "There is nothing to import yet.");
+  try {
+    const { levels } = await ask("convert", asked);
+    $("importing").close();
+    open("draw", levels[0].board);
+    if (levels.length > 1) {
+      const added = levels.filter(({ board, title }) => collection.add(board, title)).length;
+      toast(`${added} of ${levels.length} boards were new and are in the collection.`);
+    } else toast("Imported.");
+  } catch (error) {
+    say(error.message);
+  }
+}

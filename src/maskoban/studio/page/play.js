@@ -1,0 +1,321 @@
+// Play: keys, clicks, drags and swipes become steps; the server is asked for par, hints and warnings.
+
+import { ask } from "./api.js";
+import { format, parse } from "./board.js";
+import { $, Newest, copyText, toast } from "./dom.js";
+import { Game } from "./game.js";
+import { linkTo } from "./share.js";
+import { best, keep, recall } from "./store.js";
+import { BoardView } from "./view.js";
+
+// What the table holds before anybody has put a board on it.
+const WELCOME = "##########\n###  #####\n#   $  ###\n# # .#  ##\n#  $.@$ ##\n##  #.  ##\n###     ##\n##########\n##########\n##########";
+const KEYS = {
+  ArrowLeft: "l", ArrowUp: "u", ArrowRight: "r", ArrowDown: "d", a: "l", w: "u", d: "r", s: "d",
+};
+const WORDS = { l: "left", u: "up", r: "right", d: "down" };
+const still = matchMedia("(prefers-reduced-motion: reduce)");
+
+let game, text, view;
+let chosen, routes = new Map(); // the box taken in hand, and where it can go
+let pressed = null; // where a pointer went down
+let dead = null;
+let helped = false; // the solution was looked at, so a win is not one's own
+let timer = null, queue = "";
+let hintCells = null;
+const watching = new Newest(), hinting = new Newest(), rating = new Newest(), shading = new Newest();
+
+export function start({ open, keepBoard }) {
+  view = new BoardView($("play-board"), "The game. ");
+  const saved = recall("play", null);
+  load(saved?.text ?? WELCOME, saved);
+  addEventListener("keydown", onKey);
+  const canvas = view.canvas;
+  canvas.onpointerdown = onDown;
+  canvas.onpointermove = onMove;
+  canvas.onpointerup = onUp;
+  canvas.onpointercancel = () => ((pressed = null), letGo());
+  const click = (id, act) => ($(id).onclick = act);
+  click("undo", () => act(() => game.undo()));
+  click("redo", () => act(() => game.redo()));
+  click("restart", restart);
+  click("hint", hint);
+  click("solution-back", () => act(() => game.undo()));
+  click("solution-on", () => withSolution(() => act(() => game.redo())));
+  click("solution-play", () => (timer && !queue ? halt() : withSolution(playBack)));
+  click("solution-best", () => (halt(), putAhead(best.of(text), 0), playBack()));
+  click("play-edit", () => open("draw", format(game.board())));
+  click("play-keep", () => keepBoard(text));
+  click("play-share", async () => (await copyText(linkTo(text)), toast("The link is copied. It carries the board in its address.")));
+  $("shade").onchange = shade;
+  $("warn").onchange = look;
+}
+
+export function load(board, saved = null) {
+  halt();
+  text = format(parse(board));
+  game = new Game(parse(board));
+  helped = saved?.helped ?? false;
+  if (saved) {
+    for (const letter of saved.moves) if (!game.step(letter)) break;
+    game.goTo(saved.at);
+  }
+  dead = null;
+  chosen = undefined;
+  say("");
+  $("par").textContent = "–";
+  shade();
+  after();
+  rating.run(async (signal) => {
+    const { verdict, pushes, reason, word } = await ask("rate", { board: text }, signal);
+    $("par").textContent = pushes ?? "–";
+    $("par").title = verdict === "solved" ? `Fewest pushes, by the solver; ${word ?? "not rated"}` : `${verdict} ${reason}`;
+    if (verdict === "malformed") say(`This board cannot be played: ${reason}.`);
+  }).catch(() => {});
+}
+
+const say = (sentence) => ($("play-message").textContent = sentence);
+const visible = () => !$("play").hidden;
+
+function onKey(event) {
+  const typing = event.target.closest?.("input:not([type=checkbox], [type=range]), textarea, select, dialog");
+  if (!visible() || typing || event.altKey) return;
+  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  if (event.target.type === "range" && key.startsWith("Arrow")) return;
+  const does = { z: () => game.undo(), Backspace: () => game.undo(), y: () => game.redo() };
+  if (event.ctrlKey || event.metaKey) {
+    if (key !== "z" && key !== "y") return;
+    event.preventDefault();
+    act(key === "y" || event.shiftKey ? does.y : does.z);
+  } else if (KEYS[key]) {
+    event.preventDefault();
+    act(() => game.step(KEYS[key]));
+  } else if (does[key]) {
+    event.preventDefault();
+    act(does[key]);
+  } else if (key === "r") restart();
+  else if (key === "h") hint();
+  else if (key === "Escape") letGo();
+}
+
+// One thing a person does: whatever was still moving is finished first.
+function act(change) {
+  finishQueue();
+  halt();
+  if (!game.playable) return;
+  letGo(false);
+  change();
+  after();
+}
+
+function after() {
+  hintCells = null;
+  draw();
+  $("moves").textContent = game.at;
+  $("pushes").textContent = game.pushes;
+  $("undo").disabled = $("solution-back").disabled = !game.at;
+  $("redo").disabled = game.at === game.moves.length;
+  const own = best.of(text);
+  $("best").textContent = own ? own.replace(/[a-z]/g, "").length : "–";
+  $("solution-best").hidden = !own;
+  keep("play", { text, moves: game.moves, at: game.at, helped });
+  hinting.cancel();
+  if (game.playable && game.solved && game.at) {
+    watching.cancel();
+    const record = !helped && best.offer(text, game.played);
+    if (record) $("best").textContent = game.pushes;
+    say(`Solved in ${game.at} moves and ${game.pushes} pushes${record ? ", your best so far" : ""}!`);
+  } else look();
+}
+
+function draw() {
+  view.show(game.board(), {
+    dead: $("shade").checked ? dead : null,
+    targets: chosen === undefined ? hintCells?.targets : routes.keys(),
+    fresh: hintCells?.fresh,
+    chosen,
+  });
+}
+
+// A quiet question after every move: can this still be solved?
+function look() {
+  if (!game.playable || game.solved) return;
+  say("");
+  watching.run(async (signal) => {
+    if (!$("warn").checked || !game.at) return;
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    signal.throwIfAborted();
+    const { verdict } = await ask("solve", { board: format(game.board()), seconds: 5 }, signal);
+    if (verdict === "unsolvable") say("From here it cannot be solved any more. Undo goes back.");
+  }).catch(() => {});
+}
+
+async function hint() {
+  finishQueue();
+  const found = await solution(hinting);
+  if (!found) return;
+  const push = found.search(/[A-Z]/), ahead = new Game(game.board());
+  for (const letter of found.slice(0, push)) ahead.step(letter);
+  const letter = found[push].toLowerCase(), box = ahead.next(ahead.player, letter), to = ahead.next(box, letter);
+  letGo(false);
+  hintCells = { fresh: [box], targets: [to] };
+  draw();
+  const width = game.start.width;
+  say(`Hint: push the box in row ${Math.floor(box / width) + 1}, column ${(box % width) + 1} ${WORDS[letter]}.`);
+}
+
+// A shortest solution from here, or a sentence that says why there is none.
+async function solution(asking) {
+  if (!game.playable || game.solved) return null;
+  say("Thinking…");
+  try {
+    const board = format(game.board());
+    const found = await asking.run(async (signal) => {
+      const short = await ask("solve", { board, mode: "pushes", seconds: 5 }, signal);
+      return short.verdict === "unknown" ? ask("solve", { board, seconds: 10 }, signal) : short;
+    });
+    if (!found) return null;
+    if (found.solution === null)
+      say(found.verdict === "unsolvable" ? "From here it cannot be solved any more." : `No solution found: ${found.reason}.`);
+    else say("");
+    return found.solution;
+  } catch (error) {
+    say(error.message);
+    return null;
+  }
+}
+
+// Solutions are played like anything that was taken back: by going forward again.
+function putAhead(lurd, at) {
+  game.goTo(at);
+  game.moves = game.played + lurd;
+  helped = true;
+}
+
+async function withSolution(then) {
+  finishQueue();
+  if (game.at === game.moves.length) {
+    const found = await solution(hinting);
+    if (!found) return;
+    putAhead(found, game.at);
+  }
+  then();
+}
+
+function playBack() {
+  halt();
+  $("solution-play").textContent = "Pause";
+  const on = () => {
+    if (!game.redo()) return halt();
+    after();
+    timer = setTimeout(on, 1200 / Number($("speed").value) ** 1.4);
+  };
+  on();
+}
+
+function halt() {
+  clearTimeout(timer);
+  timer = null;
+  $("solution-play").textContent = "Play it";
+}
+
+// A route is walked so that one can see it; the next thing a person does finishes it at once.
+function travel(letters) {
+  halt();
+  queue = letters;
+  if (still.matches) return finishQueue(), after();
+  const on = () => {
+    game.step(queue[0]);
+    queue = queue.slice(1);
+    if (!queue) return (timer = null), after();
+    draw();
+    timer = setTimeout(on, 38);
+  };
+  on();
+}
+
+function finishQueue() {
+  if (!queue) return;
+  clearTimeout(timer);
+  timer = null;
+  for (const letter of queue) game.step(letter);
+  queue = "";
+}
+
+function restart() {
+  finishQueue();
+  halt();
+  game.goTo(0);
+  helped = false;
+  letGo(false);
+  after();
+}
+
+function take(box) {
+  chosen = box;
+  routes = game.routes(box);
+  hintCells = null;
+  draw();
+}
+
+function letGo(redraw = true) {
+  chosen = undefined;
+  routes = new Map();
+  if (redraw) draw();
+}
+
+function pushTo(cell) {
+  const route = routes.get(cell);
+  letGo();
+  travel(route);
+}
+
+function onDown(event) {
+  if (!game.playable || event.button) return;
+  finishQueue();
+  halt();
+  view.canvas.setPointerCapture(event.pointerId);
+  const cell = view.cellAt(event);
+  pressed = { cell, x: event.clientX, y: event.clientY, touch: event.pointerType === "touch", before: chosen };
+  if (cell >= 0 && game.boxes[cell]) take(cell);
+}
+
+function onMove(event) {
+  if (!pressed) return;
+  const cell = view.cellAt(event);
+  view.canvas.style.cursor = chosen !== undefined && routes.has(cell) ? "copy" : "";
+}
+
+function onUp(event) {
+  if (!pressed) return;
+  const { cell: from, x, y, touch, before } = pressed, cell = view.cellAt(event);
+  pressed = null;
+  view.canvas.style.cursor = "";
+  const dx = event.clientX - x, dy = event.clientY - y, size = view.canvas.clientWidth / game.start.width;
+  const far = Math.hypot(dx, dy) > Math.max(18, size * 0.6);
+  if (chosen !== undefined && cell !== from && far) {
+    if (routes.has(cell)) pushTo(cell);
+    else if (game.boxes[from]) letGo();
+  } else if (touch && far) {
+    act(() => game.step(Math.abs(dx) > Math.abs(dy) ? (dx < 0 ? "l" : "r") : dy < 0 ? "u" : "d"));
+  } else if (cell >= 0 && game.boxes[cell]) {
+    if (before === cell) letGo(); // a second click puts the box back down
+  } else if (chosen !== undefined && routes.has(cell)) {
+    pushTo(cell);
+  } else {
+    letGo();
+    const path = cell >= 0 ? game.walkTo(cell) : null;
+    if (path) travel(path);
+  }
+}
+
+function shade() {
+  if (!$("shade").checked || dead) return draw();
+  const of = text;
+  shading.run(async (signal) => {
+    const found = await ask("dead-cells", { board: text }, signal);
+    if (of !== text) return;
+    dead = found.dead.map(([row, column]) => row * game.start.width + column);
+    draw();
+  }).catch((error) => say(error.message));
+}

@@ -1,0 +1,132 @@
+// A board on a canvas, drawn from the one sheet of tiles, sharp at every size.
+
+import { NAMES, OUTSIDE, describe, format, looks } from "./board.js";
+
+const COLUMNS = 8, LOOKS = 3;
+const sheet = new Image();
+export const tilesReady = new Promise((resolve, reject) => {
+  sheet.onload = resolve;
+  sheet.onerror = reject;
+});
+sheet.src = "/tiles.svg";
+
+const scaled = new Map();
+function sprites(cell) {
+  if (!scaled.has(cell)) {
+    const canvas = document.createElement("canvas");
+    canvas.width = cell * COLUMNS;
+    canvas.height = cell * LOOKS;
+    canvas.getContext("2d").drawImage(sheet, 0, 0, canvas.width, canvas.height);
+    if (scaled.size > 12) scaled.clear();
+    scaled.set(cell, canvas);
+  }
+  return scaled.get(cell);
+}
+
+export function tileIcon(tile, side = 28) {
+  const canvas = document.createElement("canvas");
+  canvas.width = canvas.height = side * 2;
+  canvas.className = "icon";
+  canvas.setAttribute("aria-hidden", "true");
+  tilesReady.then(() => {
+    const size = side * 2;
+    canvas.getContext("2d").drawImage(sprites(size), tile * size, 0, size, size, 0, 0, size, size);
+  });
+  return canvas;
+}
+
+export class BoardView {
+  // `label` begins what screen readers are told; the board itself follows.
+  constructor(canvas, label = "") {
+    this.canvas = canvas;
+    this.label = label;
+    this.board = null;
+    this.over = {};
+    canvas.setAttribute("role", "img");
+    new ResizeObserver(() => this.draw()).observe(canvas);
+    tilesReady.then(() => this.draw());
+  }
+
+  // `over`: what lies over the board: sets of cells `dead`, `targets`, `fresh`, `cure`, and a `cursor` and `chosen` cell.
+  show(board, over = {}) {
+    this.board = board;
+    this.over = over;
+    this.canvas.style.aspectRatio = `${board.width} / ${board.height}`;
+    this.canvas.style.setProperty("--columns", board.width);
+    this.canvas.style.setProperty("--shape", board.width / board.height);
+    this.canvas.dataset.board = format(board); // what is shown, for those who cannot see it
+    this.canvas.setAttribute("aria-label", `${this.label}${describe(board)}`);
+    this.draw();
+  }
+
+  draw() {
+    const { canvas, board, over } = this;
+    if (!board || !sheet.complete || !canvas.clientWidth) return;
+    const cell = Math.max(4, Math.round((canvas.clientWidth * devicePixelRatio) / board.width));
+    canvas.width = cell * board.width;
+    canvas.height = cell * board.height;
+    const on = canvas.getContext("2d"), from = sprites(cell), look = looks(board);
+    board.cells.forEach((tile, i) => {
+      if (look[i] === OUTSIDE) return;
+      const x = (i % board.width) * cell, y = Math.floor(i / board.width) * cell;
+      on.drawImage(from, tile * cell, look[i] * cell, cell, cell, x, y, cell, cell);
+    });
+    const each = (cells, paint) => {
+      for (const i of cells ?? []) paint((i % board.width) * cell, Math.floor(i / board.width) * cell);
+    };
+    each(over.dead, (x, y) => this.#hatch(on, x, y, cell));
+    each(over.targets, (x, y) => {
+      on.fillStyle = "rgba(11, 122, 140, 0.3)";
+      on.fillRect(x, y, cell, cell);
+      on.fillStyle = "#0b7a8c";
+      on.beginPath();
+      on.arc(x + cell / 2, y + cell / 2, cell * 0.13, 0, 7);
+      on.fill();
+    });
+    each(over.fresh, (x, y) => this.#outline(on, x, y, cell, "#d6256b", 0.09));
+    each(over.cure, (x, y) => this.#outline(on, x, y, cell, "#d6256b", 0.14, [cell / 5, cell / 8]));
+    each(over.chosen === undefined ? [] : [over.chosen], (x, y) => this.#outline(on, x, y, cell, "#0b7a8c", 0.12));
+    each(over.cursor === undefined ? [] : [over.cursor], (x, y) => {
+      this.#outline(on, x, y, cell, "#ffffff", 0.16);
+      this.#outline(on, x, y, cell, "#2d3142", 0.08);
+    });
+  }
+
+  #outline(on, x, y, cell, colour, thick, dash = []) {
+    const line = Math.max(2, cell * thick);
+    on.strokeStyle = colour;
+    on.lineWidth = line;
+    on.setLineDash(dash);
+    on.strokeRect(x + line / 2, y + line / 2, cell - line, cell - line);
+    on.setLineDash([]);
+  }
+
+  #hatch(on, x, y, cell) {
+    on.save();
+    on.beginPath();
+    on.rect(x, y, cell, cell);
+    on.clip();
+    on.strokeStyle = "rgba(90, 40, 60, 0.38)";
+    on.lineWidth = Math.max(1, cell / 24);
+    for (let offset = -cell; offset < cell; offset += cell / 4) {
+      on.beginPath();
+      on.moveTo(x + offset, y + cell);
+      on.lineTo(x + offset + cell, y);
+      on.stroke();
+    }
+    on.restore();
+  }
+
+  // The cell under a pointer, or -1.
+  cellAt(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const column = Math.floor(((event.clientX - box.left) / box.width) * this.board.width);
+    const row = Math.floor(((event.clientY - box.top) / box.height) * this.board.height);
+    const inside = row >= 0 && column >= 0 && row < this.board.height && column < this.board.width;
+    return inside ? row * this.board.width + column : -1;
+  }
+}
+
+export function cellName(board, cell) {
+  return `row ${Math.floor(cell / board.width) + 1}, column ${(cell % board.width) + 1}, ${NAMES[board.cells[cell]]}`;
+}
