@@ -9,7 +9,18 @@ import sys
 
 import pytest
 
-from maskoban.boards import FORMATS, Level, LevelFileError, MaskobanError, detect, read, stream, write
+from maskoban.boards import (
+    FORMATS,
+    Level,
+    LevelFileError,
+    MaskobanError,
+    check_writable,
+    detect,
+    read,
+    read_boards,
+    stream,
+    write,
+)
 
 LEVELS = [Level.parse("#####\n#@$.#\n#####"), Level.parse("######\n#@ $.#\n######")]
 
@@ -62,6 +73,11 @@ def test_a_batch_of_boards_is_written_like_levels(tmp_path):
     assert read(tmp_path / "a.xsb") == [LEVELS[0]] * 2
 
 
+def test_one_level_is_written_like_a_list_of_one(tmp_path):
+    write(tmp_path / "a.xsb", LEVELS[0])
+    assert read(tmp_path / "a.xsb") == LEVELS[:1]
+
+
 def test_a_stream_reads_no_more_than_it_must(tmp_path):
     path = tmp_path / "half.xsb"
     path.write_text(f"{LEVELS[0]}\n\n{LEVELS[1]}\n\n#  x #\n")
@@ -103,6 +119,63 @@ def test_a_failed_write_leaves_what_was_there(tmp_path):
         write(path, levels())
     assert path.read_text() == "as before"
     assert os.listdir(tmp_path) == ["a.xsb"]
+
+
+def test_a_folder_is_never_written_over_the_levels_in_it(tmp_path):
+    levels = [Level(LEVELS[0].tokens, title=str(i % 1000)) for i in range(2500)]
+    write(tmp_path, levels)
+    for mine in (stream(tmp_path), LEVELS):
+        with pytest.raises(LevelFileError, match=r"there are levels in this folder already \(000.txt\)"):
+            write(tmp_path, mine)
+    with pytest.raises(LevelFileError, match="already"):
+        check_writable(tmp_path)
+    assert read(tmp_path) == levels
+
+
+def test_a_folder_is_filled_when_all_is_written_or_not_at_all(tmp_path):
+    def levels():
+        yield from [LEVELS[0]] * 1500
+        assert not list(tmp_path.glob("*.txt"))
+        raise MaskobanError("no more")
+
+    with pytest.raises(MaskobanError, match="no more"):
+        write(tmp_path, levels())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_slash_names_a_folder_on_every_system(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sep", "\\")
+    write(f"{tmp_path}/new/", LEVELS)
+    assert (tmp_path / "new" / "000.txt").is_file()
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_work(tmp_path):
+    (tmp_path / "a").write_text("a file")
+    check_writable(f"{tmp_path}/new/folder/")
+    with pytest.raises(LevelFileError, match="a/folder/: cannot be written: Not a directory"):
+        check_writable(f"{tmp_path}/a/folder/")
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize("end", ["\x1a", "\n\x1a", "\r\n\x1a\x1a", "\f", "\n\f\n"])
+def test_old_ends_of_files_and_pages_are_no_control_characters(tmp_path, end):
+    (tmp_path / "dos.xsb").write_bytes((str(LEVELS[0]) + end).encode())
+    assert read(tmp_path / "dos.xsb") == LEVELS[:1]
+    assert read_boards(tmp_path / "dos.xsb").shape == (1, 3, 5)
+
+
+@pytest.mark.parametrize(
+    ("stream_name", "act", "sentence"),
+    [
+        ("stdin", lambda: read("-"), "-: standard input is closed"),
+        ("stdout", lambda: write("-", LEVELS), "-: standard output is closed"),
+    ],
+)
+def test_a_closed_stream_is_said(monkeypatch, stream_name, act, sentence):
+    monkeypatch.setattr(sys, stream_name, None)
+    with pytest.raises(LevelFileError) as caught:
+        act()
+    assert str(caught.value) == sentence
 
 
 def test_a_link_stays_a_link(tmp_path):

@@ -75,6 +75,10 @@ def test_the_board_is_a_copy_that_nobody_can_change():
         level.tokens[0, 0] = 1
 
 
+def test_a_string_is_one_solution_and_not_one_for_each_letter():
+    assert Level([[0]], solutions="RR") == Level([[0]], solutions=("RR",))
+
+
 def test_blanks_around_text_and_empty_solutions_are_dropped():
     level = Level(np.zeros((1, 1), int), " a ", "\tb", "\n  c  \r\nd\n\n", ("", "rR"))
     assert (level.title, level.author, level.comment, level.solutions) == ("a", "b", "  c\nd", ("rR",))
@@ -117,6 +121,10 @@ def test_blanks_around_text_and_empty_solutions_are_dropped():
             "a solution of 100001 moves; expected at most 100000",
         ),
         (lambda: Level([[0]], solutions=("r",) * 21), "21 solutions of one level; expected at most 20"),
+        (lambda: Level([[0]], title=None), "a level's title is text, not NoneType"),
+        (lambda: Level([[0]], comment=b"a"), "a level's comment is text, not bytes"),
+        (lambda: Level([[0]], solutions=(7,)), "a level's solution is text, not int"),
+        (lambda: Level([[0]], solutions=None), "a level's solutions are strings of moves, not NoneType"),
     ],
 )
 def test_what_is_no_level_says_why(make, sentence):

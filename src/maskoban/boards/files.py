@@ -120,11 +120,14 @@ def read_boards(path: str | os.PathLike[str]) -> Tokens:
     return np.concatenate(parts)
 
 
-def write(path: str | os.PathLike[str], levels: Iterable[Level] | Tokens, format: str | None = None) -> None:
+def write(
+    path: str | os.PathLike[str], levels: Iterable[Level] | Level | Tokens, format: str | None = None
+) -> None:
     """Write levels, or a batch of boards, in the format that is asked for or that the ending names.
 
     The file appears whole or not at all. "-" is standard output, in XSB unless asked otherwise. A folder
-    (one that is there, or a name that ends with "/") is filled with Boxoban files of a thousand boards.
+    (one that is there, or a name that ends with "/") is filled with Boxoban files of a thousand boards; one
+    that holds level files already is refused, for the two sets would be read as one.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -133,7 +136,8 @@ def write(path: str | os.PathLike[str], levels: Iterable[Level] | Tokens, format
     ['one.slc']
     """
     name = os.fspath(path)
-    each = (level if isinstance(level, Level) else Level(level) for level in levels)
+    given = [levels] if isinstance(levels, Level) else levels
+    each = (level if isinstance(level, Level) else Level(level) for level in given)
     first = next(each, None)
     if first is None:
         raise MaskobanError(f"no levels to write to {name}")
@@ -143,6 +147,8 @@ def write(path: str | os.PathLike[str], levels: Iterable[Level] | Tokens, format
         return
     writer = _format(format or _ending(name)).write
     if name == "-":
+        if sys.stdout is None:
+            raise LevelFileError("-", "standard output is closed")
         writer(sys.stdout.buffer, rest)
         sys.stdout.buffer.flush()
         return
@@ -203,14 +209,32 @@ def check_writable(path: str | os.PathLike[str], format: str | None = None) -> N
     maskoban.boards.errors.MaskobanError: boards.doc: which format? expected a name that ends with .xsb, ...
     """
     name = os.fspath(path)
-    if not _is_folder(name):
-        _format(format or _ending(name))
-        if name != "-":
-            check_place(name)
+    if _is_folder(name):
+        _check_folder(name, format)
+        return
+    _format(format or _ending(name))
+    if name != "-":
+        check_place(name)
 
 
 def _is_folder(name: str) -> bool:
-    return name != "-" and (name.endswith(os.sep) or os.path.isdir(name))
+    return name != "-" and (name.endswith(("/", os.sep)) or os.path.isdir(name))
+
+
+def _check_folder(folder: str, format: str | None) -> None:
+    """Refuse a folder that could not be filled, or whose own levels would be lost or mixed with new ones."""
+    if format not in (None, "boxoban"):
+        raise MaskobanError(f"{folder}: a folder holds Boxoban files, not {format}; expected a file name")
+    there = Path(folder)
+    with _said(folder, "written"):
+        held = _level_files(folder) if there.is_dir() else []
+        if held:
+            first = os.path.basename(held[0])
+            raise LevelFileError(folder, f"there are levels in this folder already ({first}); expected none")
+        while not there.exists():
+            there = there.parent
+        with tempfile.TemporaryFile(dir=there):
+            pass
 
 
 def _format(name: str) -> Format:
@@ -233,13 +257,17 @@ def _files(name: str) -> list[str]:
     if name == "-" or not os.path.isdir(name):
         return [name]
     with _said(name, "read"):
-        files = sorted(entry.path for entry in os.scandir(name) if entry.is_file())
-    files = [file for file in files if Path(file).suffix.lower() in ENDINGS]
+        files = _level_files(name)
     if not files:
         raise LevelFileError(
             name, f"no level files in this folder; expected names that end with {', '.join(ENDINGS)}"
         )
     return files
+
+
+def _level_files(folder: str) -> list[str]:
+    files = sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
+    return [file for file in files if Path(file).suffix.lower() in ENDINGS]
 
 
 def _boards(name: str) -> Iterator[Tokens]:
@@ -266,6 +294,8 @@ def _boards(name: str) -> Iterator[Tokens]:
 @contextmanager
 def _opened(name: str) -> Iterator[tuple[BinaryIO, bytes]]:
     """A file, and how it begins; a pipe is first kept in a file, for some formats seek."""
+    if name == "-" and sys.stdin is None:
+        raise LevelFileError("-", "standard input is closed")
     with _said(name, "read"), ExitStack() as stack:
         source: BinaryIO = sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
         if not source.seekable():
@@ -280,16 +310,23 @@ def _opened(name: str) -> Iterator[tuple[BinaryIO, bytes]]:
 
 
 def _write_folder(folder: str, levels: Iterator[Level], format: str | None) -> None:
-    if format not in (None, "boxoban"):
-        raise MaskobanError(f"{folder}: a folder holds Boxoban files, not {format}; expected a file name")
+    """Fill a folder with files; they appear there together, when the last is written."""
+    _check_folder(folder, format)
     with _said(folder, "written"):
         os.makedirs(folder, exist_ok=True)
-    for number in itertools.count():
-        thousand = list(itertools.islice(levels, A_FILE))
-        if not thousand:
-            return
-        with whole_file(os.path.join(folder, f"{number:03}.txt")) as out:
-            write_boxoban(out, thousand)
+        part = tempfile.mkdtemp(suffix=".part", prefix=".", dir=folder)
+    try:
+        for number in itertools.count():
+            thousand = list(itertools.islice(levels, A_FILE))
+            if not thousand:
+                break
+            with _said(folder, "written"), open(os.path.join(part, f"{number:03}.txt"), "wb") as out:
+                write_boxoban(out, thousand)
+        with _said(folder, "written"):
+            for file in os.listdir(part):
+                os.replace(os.path.join(part, file), os.path.join(folder, file))
+    finally:
+        shutil.rmtree(part)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,7 +29,7 @@ class Level:
 
     ``tokens`` is a read-only ``uint8`` array ``(height, width)``. Title and author are one line each, the
     comment any number; blanks around them are dropped. A solution is a string of ``lurdLURD``; empty
-    ones are left out.
+    ones are left out, and a single string is one solution.
 
     >>> level = Level.parse('''
     ... #####
@@ -147,14 +148,20 @@ def _described(array: np.ndarray) -> str:
     return f"{array.ndim}-dimensional {array.dtype}"
 
 
+def _text(name: str, text: str) -> str:
+    if not isinstance(text, str):
+        raise MaskobanError(f"a level's {name} is text, not {type(text).__name__}")
+    return text
+
+
 def _one_line(name: str, text: str) -> str:
-    if "\n" in text.strip():
+    if "\n" in _text(name, text).strip():
         raise MaskobanError(f"a level's {name} is one line, not {text.count(chr(10)) + 1}")
     return _printable(name, text.strip())
 
 
 def _lines(comment: str) -> str:
-    lines = [line.rstrip() for line in comment.replace("\r\n", "\n").split("\n")]
+    lines = [line.rstrip() for line in _text("comment", comment).replace("\r\n", "\n").split("\n")]
     while lines and not lines[0]:
         del lines[0]
     while lines and not lines[-1]:
@@ -178,7 +185,10 @@ def _printable(name: str, text: str) -> str:
 
 
 def _solutions(solutions: tuple[str, ...]) -> tuple[str, ...]:
-    kept = tuple(solution for solution in solutions if solution)
+    given = (solutions,) if isinstance(solutions, str) else solutions
+    if not isinstance(given, Iterable):
+        raise MaskobanError(f"a level's solutions are strings of moves, not {type(given).__name__}")
+    kept = tuple(solution for solution in given if _text("solution", solution))
     if len(kept) > MAX_SOLUTIONS:
         raise MaskobanError(f"{len(kept)} solutions of one level; expected at most {MAX_SOLUTIONS}")
     for solution in kept:

@@ -84,7 +84,7 @@ TEXT = {
     ),
     "a picture": (
         b"\x89PNG\r\n\x1a\n\0\0",
-        ", line 2, column 1: the control character U+001A; expected text, XML or .npz",
+        ", line 3, column 1: the control character U+0000; expected text, XML or .npz",
     ),
     "UTF-16 text": (
         "###\n#@#".encode("utf-16"),

@@ -24,7 +24,8 @@ def numbered_lines(source: BinaryIO, path: str) -> Iterator[tuple[int, str]]:
         number = 0
         while line := text.readline(MAX_LINE + 2):
             number += 1
-            line = line.removesuffix("\n")
+            # DOS ends a file with ^Z, printers a page with a form feed.
+            line = line.removesuffix("\n").rstrip("\x1a\f")
             if number == 1:
                 line = line.removeprefix("\ufeff")
             if len(line) > MAX_LINE:
