@@ -35,7 +35,7 @@ $(VENV)/.light: $(VENV)/bin/python $(NATIVE) $(shell find src -name '*.py')
 # The package with its extras, editable, for tests.
 $(VENV)/.full: $(VENV)/bin/python $(NATIVE) constraints.txt
 	$(BIN)/pip install --quiet -c constraints.txt "scikit-build-core>=0.10" "nanobind>=2.4" ninja cmake
-	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation -e ".[train,dev,studio]"
+	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation -e ".[train,dev,studio,report]"
 	@touch $@
 
 clean:

@@ -503,6 +503,64 @@ def rate(
     report.finish(good={"solved"})
 
 
+@app.command()
+def evaluate(
+    out: Annotated[Path, typer.Option(help="Folder for the report; the same folder again goes on.")],
+    model_name: Annotated[
+        str | None,
+        typer.Option("--model", show_default="best", help="A shipped model's name, a folder, or a hub id."),
+    ] = None,
+    boards: Annotated[Path | None, typer.Option(help="Boards drawn elsewhere, instead of a model.")] = None,
+    samples: Annotated[int, typer.Option(min=1, help="How many boards to draw.")] = 50_000,
+    seed: Seed = 0,
+    polish: Polish = 0,
+    sweep: Annotated[
+        int, typer.Option(min=0, help="Boards for each other way of drawing; 0 leaves them out.")
+    ] = 1_000,
+    corpus: Annotated[
+        str, typer.Option(help="Training levels to look for copies of.")
+    ] = "boxoban-medium-train",
+    log: Annotated[Path | None, typer.Option(help="log.jsonl of the training run.")] = None,
+    device: Device = "cpu",
+) -> None:
+    """Measure a generator of boards as the paper does, and write a report.
+
+    OUT gets report.html (one page, nothing fetched), report.json (every number)
+    and figures/ (SVG, PNG, and JSON with the data of each). The work is done in
+    stages; interrupted, the same command goes on, and gives the same report.
+
+    --boards takes any level file, or an .npz with [b]boards[/b], uint8 (n, h, w), and
+    maybe [b]probabilities[/b], float16 or float32 (n, h, w): of each cell's tile when
+    it was committed, NaN where it was given.
+
+    \b
+    Examples:
+      maskoban evaluate --model best --samples 50000 --device cuda --out report
+      maskoban evaluate --boards drawn-elsewhere.npz --out report
+    """
+    import maskoban
+    from maskoban.boards import MaskobanError
+    from maskoban.evaluation.measuring import Plan
+    from maskoban.evaluation.report import check_place_and_needs
+    from maskoban.evaluation.report import evaluate as write_report
+
+    if boards is not None and model_name is not None:
+        raise MaskobanError("either --model or --boards: there is one generator in a report")
+    check_place_and_needs(out)
+    plan = Plan(samples, seed, polish, sweep, corpus, None if log is None else str(log))
+    source = boards if boards is not None else maskoban.load(model_name or "best", device)
+    try:
+        report = write_report(source, out, plan, complain, progress=sys.stderr.isatty())
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; the same command goes on from what is in {out}") from None
+    solvable = report["measures"]["solvability"]["solvable"]
+    told = f"{solvable['share']:.1%} solvable (95 %: {solvable['low']:.1%} to {solvable['high']:.1%})"
+    print(f"{_boards(solvable['total'])}, {told}", file=sys.stderr)
+    for name, why in report["notes"].items():
+        print(f"{name}: {why}", file=sys.stderr)
+    print(out / "report.html")
+
+
 # --- commands: where boards go -----------------------------------------------------------------------------
 
 

@@ -1,0 +1,237 @@
+"""Every measure of a report, in stages.
+
+What cannot be measured (no probabilities in the file, no corpus on this machine, no model to draw with) is left
+out, with a sentence in ``notes`` that says why.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import maskoban
+from maskoban.boards import MaskobanError, Tokens
+from maskoban.diffusion.model import How, Model
+from maskoban.diffusion.sampler import drawn_cells
+from maskoban.evaluation import gallery
+from maskoban.evaluation.culprits import culprit_probabilities, measure_culprits
+from maskoban.evaluation.difficulty import measure_difficulty
+from maskoban.evaluation.duplicates import count_duplicates
+from maskoban.evaluation.neighbours import measure_distances, nearest_distances, training_levels
+from maskoban.evaluation.patterns import measure_patterns
+from maskoban.evaluation.reference import load_reference
+from maskoban.evaluation.repairs import Mending, measure_repairs, mend
+from maskoban.evaluation.sample import Sample, draw_sample, identity, read_sample
+from maskoban.evaluation.solvability import measure_solvability
+from maskoban.evaluation.stages import Stages
+from maskoban.evaluation.sweeps import complete_how, measure_setting, settings
+from maskoban.evaluation.tiles import count_tiles
+from maskoban.evaluation.training_log import read_training
+from maskoban.solving import Limits, Results, solve_many
+
+#: A search that is not through after so many states counts as unknown; no board of Boxoban's kind comes near.
+LIMITS = Limits(states=20_000_000)
+
+#: Bars of the histogram of commit probabilities.
+BARS = 25
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to measure, beyond the boards themselves."""
+
+    samples: int = 50_000
+    seed: int = 0
+    polish: int = 0
+    sweep: int = 1_000  # boards for each way of drawing; 0 leaves the comparisons out
+    corpus: str = "boxoban-medium-train"
+    log: str | None = None
+
+
+class Measuring:
+    """One report in the making: ``report`` grows stage by stage."""
+
+    def __init__(
+        self,
+        source: Model | str | Path,
+        plan: Plan,
+        stages: Stages,
+        progress: bool = False,
+    ) -> None:
+        self.model = source if isinstance(source, Model) else None
+        self.plan, self.stages, self.progress = plan, stages, progress
+        self.measures: dict[str, Any] = {}
+        self.gallery: dict[str, Any] = {}
+        self.notes: dict[str, str] = {}
+        self.reference = load_reference()
+        self.read_log()
+        if isinstance(source, Model):
+            self.how: How = {"polish": plan.polish}
+            self.sample = draw_sample(source, plan.samples, plan.seed, self.how, stages, "boards", progress)
+            self.source = {
+                "name": source.name,
+                "model": identity(source) | {k: v for k, v in source.card.items() if k != "name"},
+                "seed": plan.seed,
+                "polish": plan.polish,
+            }
+        else:
+            self.sample = read_sample(source)
+            self.source = {"name": Path(source).stem, "file": Path(source).name}
+        n, height, width = self.sample.boards.shape
+        self.source |= {"boards": n, "height": height, "width": width, "fingerprint": self.sample.fingerprint}
+
+    def report(self) -> dict[str, Any]:
+        """All stages, and what they found."""
+        self.judge()
+        self.compare_with_corpus()
+        self.show()
+        self.compare_ways_of_drawing()
+        return {
+            "maskoban": maskoban.__version__,
+            "source": self.source,
+            "measures": self.measures,
+            "corpus": {"tiles": self.reference.tiles, "held_out_tiles": self.reference.held_out_tiles},
+            "gallery": self.gallery,
+            "notes": self.notes,
+        }
+
+    def judge(self) -> None:
+        """Solvability, repair, culprits, difficulty."""
+        boards = self.sample.boards
+        self.results = self._solved("verdicts", boards, "any")
+        self._measure("solvability", lambda: measure_solvability(boards, self.results))
+        kept = self.stages.arrays(
+            "mending",
+            self._inputs(),
+            lambda: vars(mend(boards, self.results, progress=self.progress, limits=LIMITS)),
+        )
+        self.mending = Mending(**kept)
+        self._measure("repairs", lambda: measure_repairs(self.mending))
+        if self.sample.probabilities is None:
+            self.notes["culprits"] = "the boards come without the probabilities with which they were drawn"
+        else:
+            self._measure("culprits", self._culprits)
+        solved = boards[self.results.solved]
+        if len(solved):
+            efforts = self._solved("efforts", solved, "effort")
+            self._measure("difficulty", lambda: measure_difficulty(efforts))
+        else:
+            self.notes["difficulty"] = "no board was solved, so none has a difficulty"
+
+    def compare_with_corpus(self) -> None:
+        """Tiles, patterns, neighbours, duplicates."""
+        boards = self.sample.boards
+        self._measure("tiles", lambda: count_tiles(boards))
+        self._measure(
+            "patterns",
+            lambda: measure_patterns(boards, self.reference.patterns, self.reference.held_out_jsd),
+        )
+        self._measure("duplicates", lambda: count_duplicates(boards))
+        try:
+            self._measure("distances", self._distances, corpus=_file_or_name(self.plan.corpus))
+        except MaskobanError as error:
+            self.notes["distances"] = str(error)
+
+    def show(self) -> None:
+        """The boards to be drawn."""
+        chosen = gallery.first_solved(self.results)
+        boards = self.sample.boards[chosen]
+        if self.model is None:
+            self.notes["denoising"] = "only finished boards were given, so how they were drawn is not known"
+        elif chosen:
+            model = self.model
+            self.gallery |= self.stages.numbers(
+                "denoising",
+                self._inputs(),
+                lambda: gallery.denoising(model, chosen, self.plan.seed, self.how, LIMITS),
+            )
+        if chosen:
+            self.gallery["solutions"] = self.stages.numbers(
+                "solutions", self._inputs(), lambda: gallery.solutions(boards, LIMITS)
+            )
+        self.gallery["repaired"] = self.stages.numbers(
+            "repaired", self._inputs(), lambda: gallery.repaired(self.sample, self.mending)
+        )
+
+    def compare_ways_of_drawing(self) -> None:
+        """Temperatures, reveal orders, steps, sweeps."""
+        if self.model is None or not self.plan.sweep:
+            why = (
+                "only finished boards were given"
+                if self.model is None
+                else "it was not asked for (--sweep 0)"
+            )
+            self.notes["drawing"] = f"other ways of drawing were not tried: {why}"
+            return
+        for comparison, hows in settings(self.model).items():
+            self.measures[comparison] = [self._setting(self.model, how) for how in hows]
+
+    def read_log(self) -> None:
+        """Training curves; first of all, for a log that cannot be read is better refused before the work."""
+        log = self.plan.log
+        if log is None:
+            self.notes["training"] = "no log of a training run was given (--log)"
+            return
+        beside = sorted(path.name for path in Path(log).parent.glob("*.npy"))
+        self.measures["training"] = self.stages.numbers(
+            "training",
+            {"log": _file_or_name(log), "beside": beside, "maskoban": maskoban.__version__},
+            lambda: read_training(log, LIMITS),
+        )
+
+    def _setting(self, model: Model, how: How) -> Any:
+        drawing, n = complete_how(model, how), self.plan.sweep
+        name = f"drawn-{drawing.temperature:g}-{drawing.order}-{drawing.steps}-{drawing.polish}"
+        if drawing == complete_how(model, self.how) and n <= self.plan.samples:
+            sample = Sample(self.sample.boards[:n])
+        else:
+            sample = draw_sample(model, n, self.plan.seed, how, self.stages, name, self.progress)
+        cells = len(drawn_cells(model.denoiser))
+        return self.stages.numbers(
+            name,
+            {"boards": sample.fingerprint, "how": drawing, "maskoban": maskoban.__version__},
+            lambda: measure_setting(sample.boards, drawing, cells, self.reference, LIMITS),
+        )
+
+    def _culprits(self) -> dict[str, Any]:
+        sample, edges = self.sample, np.linspace(0, 1, BARS + 1)
+        assert sample.probabilities is not None
+        probabilities = culprit_probabilities(sample.boards, sample.probabilities, self.mending)
+        culprits, others = (np.histogram(each, edges)[0] for each in probabilities)
+        medians = measure_culprits(sample.boards, sample.probabilities, self.mending)
+        return {**vars(medians), "edges": edges, "histogram": culprits, "other_histogram": others}
+
+    def _distances(self) -> dict[str, Any]:
+        levels = training_levels(self.plan.corpus)
+        distances = nearest_distances(self.sample.boards, levels, progress=self.progress)
+        return {
+            **vars(measure_distances(distances)),
+            "corpus_levels": len(levels),
+            "held_out": self.reference.held_out_distances,
+        }
+
+    def _solved(self, name: str, boards: Tokens, mode: str) -> Results:
+        def make() -> dict[str, Any]:
+            results = solve_many(boards, mode, progress=self.progress, limits=LIMITS, solutions=False)
+            found = {key: value for key, value in vars(results).items() if key != "solutions"}
+            return found | {"reasons": np.array(results.reasons)}
+
+        kept = self.stages.arrays(name, self._inputs() | {"mode": mode}, make)
+        return Results(**kept | {"reasons": kept["reasons"].tolist()}, solutions=None)
+
+    def _measure(self, name: str, make: Callable[[], Any], **inputs: Any) -> None:
+        self.measures[name] = self.stages.numbers(name, self._inputs() | inputs, make)
+
+    def _inputs(self) -> dict[str, Any]:
+        return {"boards": self.sample.fingerprint, "maskoban": maskoban.__version__}
+
+
+def _file_or_name(source: str) -> str:
+    """A file by its contents, anything else by its name."""
+    path = Path(source)
+    return sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else source

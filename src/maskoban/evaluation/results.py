@@ -1,0 +1,154 @@
+"""Writes docs/results.md and the README's table of results from the reports in the repository:
+
+python -m maskoban.evaluation.results
+
+Reports lie in docs/reports/NAME/report.json. Every shipped model has a column, whether it has a report or not,
+and a measure that is not in a report is a dash: nothing in these tables is written by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from maskoban.boards import MaskobanError, whole_file
+from maskoban.diffusion.model import shipped
+from maskoban.evaluation.comparison import NOTHING, ROWS, Row
+from maskoban.evaluation.paper import TITLE
+
+Reports = Mapping[str, dict[str, Any]]
+
+#: The README's table lies between these two lines.
+BEGIN, END = "<!-- results: python -m maskoban.evaluation.results -->", "<!-- end of results -->"
+
+#: The rows that the README has room for.
+IN_BRIEF = (
+    "boards measured",
+    "solvable",
+    "malformed",
+    "failures mended by one wall",
+    "solvable, or mended by one wall",
+    "broken even after two walls",
+    "walls a board (corpus 68.60)",
+    "pattern divergence, ratio to held-out",
+    "nearest training level, median cells",
+    "exact copies of training levels",
+    "parameters",
+    "training steps",
+)
+
+
+def read_reports(repository: str | Path) -> dict[str, dict[str, Any]]:
+    """The reports of a repository by the names of their folders, and nothing for models that have none.
+
+    >>> list(read_reports("."))  # doctest: +SKIP
+    ['best', 'best-polished']
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for path in sorted(Path(repository).glob("docs/reports/*/report.json")):
+        try:
+            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
+        except ValueError as error:
+            raise MaskobanError(f"{path}: not the report.json of maskoban evaluate: {error}") from None
+    if not found:
+        raise MaskobanError(
+            f"{repository}: no docs/reports/NAME/report.json in it; maskoban evaluate --out docs/reports/NAME"
+        )
+    return found | {name: {} for name in shipped() if name not in found}
+
+
+def table(reports: Reports, rows: Sequence[Row] = ROWS) -> str:
+    """A Markdown table: the paper, and a column for each report.
+
+    >>> print(table({"best": {"source": {"boards": 20}}}, ROWS[:1]))
+    | | paper | `best` |
+    |---|---|---|
+    | boards measured | 50,000 | 20 |
+    """
+    lines = [
+        "| | paper | " + " | ".join(f"`{name}`" for name in reports) + " |",
+        "|---" * (len(reports) + 2) + "|",
+    ]
+    for row in rows:
+        ours = [row.ours(report) or NOTHING for report in reports.values()]
+        lines.append(f"| {' | '.join([row.label, row.paper.text if row.paper else NOTHING, *ours])} |")
+    return "\n".join(lines)
+
+
+def results_page(reports: Reports) -> str:
+    """docs/results.md."""
+    measured = "\n".join(f"- `{name}`: {_described(name, report)}" for name, report in reports.items())
+    where = "\n".join(f"| {row.label} | {row.paper.where} |" for row in ROWS if row.paper)
+    return f"""# Results
+
+Written by `python -m maskoban.evaluation.results` from the reports in `docs/reports`; not edited by hand. The paper is
+*{TITLE}* (Baghal). Brackets hold 95 % intervals; a dash means not measured, or not stated in the paper.
+
+{table(reports)}
+
+{measured}
+
+## Where the paper's numbers stand
+
+| | section |
+|---|---|
+{where}
+"""
+
+
+def with_results(readme: str, reports: Reports) -> str:
+    """The README with its table of results made new.
+
+    >>> text = with_results(f"{BEGIN}\\n{END}", {"best": {}})
+    >>> text.splitlines()[2]
+    '| | paper | `best` |'
+    """
+    before, begin, rest = readme.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise MaskobanError(f"the README has no lines {BEGIN!r} and {END!r} to put the results between")
+    brief = [row for row in ROWS if row.label in IN_BRIEF]
+    return f"{before}{BEGIN}\n\n{table(reports, brief)}\n\n{END}{after}"
+
+
+def write_results(repository: str | Path) -> list[Path]:
+    """Write both files; returns those that changed.
+
+    >>> write_results(".")  # doctest: +SKIP
+    [PosixPath('docs/results.md'), PosixPath('README.md')]
+    """
+    root = Path(repository)
+    reports = read_reports(root)
+    readme = root / "README.md"
+    texts = {
+        root / "docs" / "results.md": results_page(reports),
+        readme: with_results(readme.read_text(encoding="utf-8"), reports),
+    }
+    changed = [path for path, text in texts.items() if not path.exists() or path.read_text("utf-8") != text]
+    for path in changed:
+        with whole_file(path) as file:
+            file.write(texts[path].encode())
+    return changed
+
+
+def _described(name: str, report: dict[str, Any]) -> str:
+    if not report:
+        return "shipped, but not measured yet"
+    source = report["source"]
+    if "model" not in source:
+        return f"the {source['boards']:,} boards of {source['file']}; [report](reports/{name}/report.html)"
+    polish = (
+        f", {source['polish']} polish sweep{'s' if source['polish'] > 1 else ''}" if source["polish"] else ""
+    )
+    return f"model {source['name']}, seed {source['seed']}{polish}; [report](reports/{name}/report.html)"
+
+
+if __name__ == "__main__":
+    try:
+        for path in write_results(Path.cwd()):
+            print(f"written: {path}")
+    except MaskobanError as error:
+        sys.exit(str(error))

@@ -1,0 +1,110 @@
+"""The boards to be measured: drawn by a model, or read from a file that anything may have written."""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress as Bar
+
+from maskoban.boards import MASK, LevelFileError, Tokens, read_boards
+from maskoban.diffusion.model import How, Model
+from maskoban.evaluation.stages import Arrays, Stages, fingerprint
+
+#: Boards between two savings of what has been drawn: a few minutes of a CPU, seconds of a GPU.
+SAVED_EVERY = 512
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """Boards (n, h, w), and where they are known the probability of each cell's tile when it was committed."""
+
+    boards: Tokens
+    probabilities: NDArray[np.float32] | None = None
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of everything in it."""
+        return fingerprint(self.boards, self.probabilities)
+
+
+def read_sample(path: str | Path) -> Sample:
+    """The boards of any level file, or of an npz with ``boards`` and maybe ``probabilities``, both (n, h, w).
+
+    ``boards`` holds tile numbers 0 to 7; ``probabilities`` is float16 or float32, NaN where a cell was given.
+
+    >>> read_sample("boards.npz").boards.shape  # doctest: +SKIP
+    (50000, 10, 10)
+    """
+    name = str(path)
+    if not zipfile.is_zipfile(name) or "boards.npy" not in zipfile.ZipFile(name).namelist():
+        return Sample(read_boards(path))
+    try:
+        with np.load(name) as file:
+            boards = file["boards"]
+            probabilities = file.get("probabilities")
+    except (OSError, ValueError, zipfile.BadZipFile) as error:
+        raise LevelFileError(name, f"not a whole .npz file ({error})") from None
+    if boards.ndim != 3 or not np.issubdtype(boards.dtype, np.integer) or not boards.size:
+        raise LevelFileError(
+            name, f"boards has shape {boards.shape} of {boards.dtype}; expected (n, h, w) of uint8"
+        )
+    if boards.min() < 0 or boards.max() > MASK:
+        raise LevelFileError(
+            name, f"boards holds numbers from {boards.min()} to {boards.max()}; expected 0 to {MASK}"
+        )
+    if probabilities is not None:
+        if probabilities.shape != boards.shape:
+            shapes = f"{probabilities.shape} beside boards of {boards.shape}"
+            raise LevelFileError(name, f"probabilities has shape {shapes}; expected the same")
+        probabilities = probabilities.astype(np.float32)
+    return Sample(boards.astype(np.uint8), probabilities)
+
+
+def draw_sample(
+    model: Model, n: int, seed: int, how: How, stages: Stages, name: str, progress: bool = False
+) -> Sample:
+    """``n`` boards of a model with their probabilities, kept a part at a time.
+
+    >>> from maskoban.diffusion.model import load
+    >>> draw_sample(load(), 50_000, 0, {}, Stages("report/stages"), "boards")  # doctest: +SKIP
+    """
+    size = max(SAVED_EVERY, 4 * model.denoiser.batch)
+    made_from = {"model": identity(model), "seed": seed, "how": how}
+    parts = []
+    for first in range(0, n, size):
+        count = min(size, n - first)
+        inputs = made_from | {"first": first, "count": count}
+        draw = partial(_drawn, model, first, count, seed, how, progress)
+        parts.append(stages.arrays(f"{name}-{first:06}", inputs, draw))
+    return Sample(
+        np.concatenate([part["boards"] for part in parts]),
+        np.concatenate([part["probabilities"] for part in parts]).astype(np.float32),
+    )
+
+
+def _drawn(model: Model, first: int, count: int, seed: int, how: How, progress: bool) -> Arrays:
+    with Bar(console=Console(stderr=True), disable=not progress) as bar:
+        task = bar.add_task("drawing", total=count)
+        boards, probabilities = model.sample_with_probabilities(
+            count, seed, first=first, progress=lambda done, _: bar.update(task, completed=done), **how
+        )
+    # Three digits of a probability are plenty, and the file is half as large.
+    return {"boards": boards, "probabilities": probabilities.astype(np.float16)}
+
+
+def identity(model: Model) -> dict[str, str]:
+    """What tells a model from others: its name and a hash of its weights.
+
+    >>> from maskoban.diffusion.model import load
+    >>> identity(load())["name"]
+    'best'
+    """
+    files = sorted(model.folder.glob("*.safetensors")) if model.folder and model.folder.is_dir() else []
+    weights = [np.fromfile(file, np.uint8) for file in files]
+    return {"name": model.name, "weights": fingerprint(*weights), "runs_on": type(model.denoiser).__name__}

@@ -1,0 +1,100 @@
+"""How the way of drawing matters: temperature, the order of the reveal, fewer steps, polish sweeps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from maskoban.boards import Tokens
+from maskoban.diffusion.model import How, Model
+from maskoban.diffusion.sampler import Drawing, drawn_cells
+from maskoban.evaluation.patterns import pattern_jsd
+from maskoban.evaluation.reference import Reference
+from maskoban.evaluation.shares import Share, share_of
+from maskoban.evaluation.tiles import Mean, count_tiles
+from maskoban.solving import Limits, solve_many
+
+#: The paper's range, and one step beyond the model's own temperature.
+TEMPERATURES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
+
+#: Cells revealed at once, and sweeps over the finished board.
+CELLS_A_STEP = (16, 8, 4, 2, 1)
+SWEEPS = (1, 2)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Boards drawn in one way. The divergence is of the first ``jsd_boards``, a size of the held-out curve."""
+
+    temperature: float
+    order: str
+    steps: int
+    polish: int
+    evaluations: int  # of the network, for one board
+    boards: int
+    solvable: Share
+    walls: Mean
+    median_effort: float | None  # of the boards that can be solved
+    jsd_boards: int | None
+    jsd: float | None
+    jsd_ratio: float | None
+
+
+def settings(model: Model) -> dict[str, list[How]]:
+    """The ways of drawing that each comparison is made of.
+
+    >>> from maskoban.diffusion.model import load
+    >>> [how["steps"] for how in settings(load())["steps"]]
+    [4, 8, 16, 32, 64]
+    """
+    cells = len(drawn_cells(model.denoiser))
+    return {
+        "temperature": [{"temperature": temperature} for temperature in TEMPERATURES],
+        "order": [{"order": "uniform"}, {"order": "confidence"}],
+        "steps": [{"steps": max(1, cells // each)} for each in CELLS_A_STEP],
+        "polish": [{"polish": sweeps} for sweeps in (0, *SWEEPS)],
+    }
+
+
+def complete_how(model: Model, how: How) -> Drawing:
+    """A way of drawing with nothing left open: one cell a step is written as so many steps.
+
+    >>> from maskoban.diffusion.model import load
+    >>> complete_how(load(), {}) == complete_how(load(), {"steps": 64, "temperature": 1.0})
+    True
+    """
+    drawing = Drawing(**how)
+    cells = len(drawn_cells(model.denoiser))
+    return Drawing(drawing.temperature, min(drawing.steps or cells, cells), drawing.order, drawing.polish)
+
+
+def measure_setting(
+    boards: Tokens, drawing: Drawing, cells: int, reference: Reference, limits: Limits | None = None
+) -> Setting:
+    """The measures of boards that were drawn in this way.
+
+    >>> from maskoban.evaluation.reference import load_reference
+    >>> board = np.array([[[0] * 5, [0, 2, 3, 4, 0], [0] * 5]], np.uint8)
+    >>> measure_setting(board, Drawing(steps=3), 3, load_reference()).solvable.count
+    1
+    """
+    steps = min(drawing.steps or cells, cells)
+    results = solve_many(boards, "effort", limits=limits, solutions=False)
+    efforts = results.expanded[results.solved]
+    size = max((size for size in reference.held_out_jsd if size <= len(boards)), default=None)
+    jsd = None if size is None else pattern_jsd(boards[:size], reference.patterns)
+    return Setting(
+        temperature=drawing.temperature,
+        order=drawing.order,
+        steps=steps,
+        polish=drawing.polish,
+        evaluations=steps + drawing.polish * cells,
+        boards=len(boards),
+        solvable=share_of(int(results.solved.sum()), len(boards)),
+        walls=count_tiles(boards).walls,
+        median_effort=float(np.median(efforts)) if len(efforts) else None,
+        jsd_boards=size,
+        jsd=jsd,
+        jsd_ratio=None if size is None or jsd is None else jsd / reference.held_out_jsd[size],
+    )

@@ -1,0 +1,86 @@
+"""How a model learned: losses from a run's log, and the solvability of the boards it drew on the way."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskoban.boards import MaskobanError
+from maskoban.evaluation.shares import Share, share_of
+from maskoban.solving import Limits, solve_many
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Losses after a step; None where one was not measured."""
+
+    step: int
+    train: float | None
+    valid: float | None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """How many of the boards drawn at a step can be solved."""
+
+    step: int
+    solvable: Share
+
+
+@dataclass(frozen=True)
+class Training:
+    """A run: its settings as it logged them, its losses, and its boards judged."""
+
+    settings: dict[str, Any]
+    losses: list[Loss]
+    solvability: list[Checkpoint]
+    missing: list[str]  # boards that the log names but that do not lie beside it
+
+
+def read_training(log: str | Path, limits: Limits | None = None) -> Training:
+    """The curves of a run's ``log.jsonl``; the boards files it names are judged where they lie beside it.
+
+    >>> read_training("runs/best/log.jsonl").losses[-1].step  # doctest: +SKIP
+    53171
+    """
+    path = Path(log)
+    settings: dict[str, Any] = {}
+    losses: list[Loss] = []
+    solvability: list[Checkpoint] = []
+    missing: list[str] = []
+    for entry in _entries(path):
+        if "settings" in entry:
+            settings = entry["settings"]
+        elif "boards" in entry:
+            boards = path.parent / str(entry["boards"])
+            if boards.is_file():
+                solved = solve_many(np.load(boards), limits=limits, solutions=False).solved
+                solvability.append(Checkpoint(entry["step"], share_of(int(solved.sum()), len(solved))))
+            else:
+                missing.append(boards.name)
+        elif "train" in entry or "valid" in entry:
+            losses.append(Loss(entry["step"], entry.get("train"), entry.get("valid")))
+    if not losses:
+        raise MaskobanError(f"{path}: no losses in it; expected the log.jsonl of a training run")
+    return Training(settings, losses, solvability, missing)
+
+
+def _entries(path: Path) -> list[dict[str, Any]]:
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise MaskobanError(f"{path}: cannot be read: {error}") from None
+    entries = []
+    for number, line in enumerate(lines, 1):
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            entry = None
+        if not isinstance(entry, dict):
+            raise MaskobanError(f"{path}, line {number}: not a JSON object; expected a training run's log")
+        entries.append(entry)
+    return entries

@@ -1,0 +1,87 @@
+"""``maskoban evaluate`` as people run it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import maskoban
+from maskoban.cli import app
+from maskoban.evaluation import measuring
+
+from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
+from .recall import recalling_model
+
+
+def evaluate(*arguments: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, ["evaluate", *map(str, arguments)], catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return result
+
+
+@pytest.fixture
+def boards(tmp_path: Path) -> Path:
+    np.savez(tmp_path / "b.npz", boards=drawn(SOLVABLE, ONE_WALL, NO_PLAYER))
+    return tmp_path / "b.npz"
+
+
+def test_boards_drawn_elsewhere(boards: Path, tmp_path: Path) -> None:
+    out = tmp_path / "report"
+    done = evaluate("--boards", boards, "--out", out, "--corpus", tmp_path / "nowhere")
+    assert done.stdout == f"{out / 'report.html'}\n"
+    assert "3 boards, 33.3% solvable (95 %: 6.1% to 79.2%)" in done.stderr
+    assert "distances: nearest neighbours need the levels that were trained on" in done.stderr
+    assert json.loads((out / "report.json").read_text())["source"]["boards"] == 3
+
+
+def test_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def load(name: str, device: str) -> Any:
+        asked.append((name, device))
+        return recalling_model()
+
+    monkeypatch.setattr(maskoban, "load", load)
+    evaluate("--samples", 30, "--seed", 4, "--polish", 1, "--sweep", 0, "--out", tmp_path / "report")
+    made = json.loads((tmp_path / "report" / "report.json").read_text())
+    assert asked == [("best", "cpu")]
+    assert (made["source"]["boards"], made["source"]["seed"], made["source"]["polish"]) == (30, 4, 1)
+    assert "--sweep 0" in made["notes"]["drawing"]
+
+
+def test_ctrl_c_says_how_to_go_on(boards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring, "count_tiles", interrupted)
+        stopped = evaluate("--boards", boards, "--out", tmp_path / "report", code=130)
+    assert stopped.stderr.splitlines()[-1].startswith("maskoban: interrupted; the same command goes on")
+    gone_on = evaluate("--boards", boards, "--out", tmp_path / "report")
+    assert "mending: as before" in gone_on.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--model", "best", "--boards", "b.npz"], "either --model or --boards"),
+        (["--boards", "nowhere.npz"], "nowhere.npz: no such file or folder"),
+        (["--model", "nobody"], "no model 'nobody'"),
+    ],
+)
+def test_what_cannot_be_measured_is_said(arguments: list[str], sentence: str, tmp_path: Path) -> None:
+    refused = evaluate(*arguments, "--out", tmp_path / "report", code=2)
+    assert refused.stderr.splitlines()[-1].startswith(f"maskoban: {sentence}")
+
+
+def test_a_log_that_is_none_is_said_before_the_work(boards: Path, tmp_path: Path) -> None:
+    refused = evaluate(
+        "--boards", boards, "--log", tmp_path / "log.jsonl", "--out", tmp_path / "report", code=2
+    )
+    assert "log.jsonl: cannot be read" in refused.stderr
+    assert "verdicts" not in refused.stderr

@@ -1,0 +1,100 @@
+"""The page in a real browser: no error, nothing cut off, on a desk and on a phone, by day and by night."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, sync_playwright
+
+from maskoban.evaluation.comparison import ROWS
+from maskoban.evaluation.figures import FIGURES
+from maskoban.evaluation.page import render
+
+Whole = tuple[Path, dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if path is None and os.environ.get("CI") != "true":
+        pytest.skip("no chromium on this machine to open the report in")
+    quiet = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+    quiet += ["--disable-quic", "--disable-component-update", "--disable-sync"]
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=quiet)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_opened_in_chromium(browser: Browser, whole_report: Whole, width: int, scheme: Any) -> None:
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("requestfailed", lambda request: said.append(request.url))
+    page.goto((whole_report[0] / "report.html").as_uri())
+
+    assert said == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    sizes = page.eval_on_selector_all(
+        "figure svg", "all => all.map(svg => svg.getBoundingClientRect().width)"
+    )
+    assert len(sizes) == len(FIGURES)
+    assert min(sizes) > 250
+
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    ink = page.evaluate(
+        """getComputedStyle(document.querySelector('figure [style*="fill: #2d3142"]')).fill"""
+    )
+    light, dark = "rgb(253, 251, 247)", "rgb(20, 22, 28)"
+    assert background == (light if scheme == "light" else dark)
+    assert ink == ("rgb(45, 49, 66)" if scheme == "light" else "rgb(236, 232, 223)")
+    page.close()
+
+
+def test_on_paper_it_is_day(browser: Browser, whole_report: Whole) -> None:
+    page = browser.new_page(color_scheme="dark")
+    page.goto((whole_report[0] / "report.html").as_uri())
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(253, 251, 247)"
+    assert page.pdf().startswith(b"%PDF")
+    page.close()
+
+
+def test_the_page_needs_nothing_else(whole_report: Whole) -> None:
+    text = (whole_report[0] / "report.html").read_text()
+    assert not re.search(r"<script|<link[^>]+stylesheet|<img|@import|url\((?!#)", text)
+    names = re.findall(r'\bid="([^"]+)"', text)
+    assert [name for name, count in Counter(names).items() if count > 1] == []
+    links = re.findall(r'href="#([^"]+)"', text)
+    assert set(links) <= set(names)
+
+
+def test_every_number_of_the_papers_stands_beside_ours(whole_report: Whole) -> None:
+    text = (whole_report[0] / "report.html").read_text()
+    for row in ROWS:
+        assert row.label in text
+        if row.paper:
+            assert row.paper.text in text
+            assert row.paper.where in text
+
+
+def test_names_from_outside_stay_text() -> None:
+    nothing: dict[str, Any] = {"measures": {}, "gallery": {}, "maskoban": "1"}
+    report = nothing | {
+        "source": {"name": "<script>", "boards": 1, "file": "<b>.npz"},
+        "notes": {"training": "no <log>"},
+    }
+    text = render(report, {})
+    assert "<script>" not in text
+    assert "&lt;b&gt;.npz" in text
+    assert "no &lt;log&gt;" in text

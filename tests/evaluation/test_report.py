@@ -1,0 +1,148 @@
+"""A report holds every measure, says what is missing, and comes out the same however often it was interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maskoban.boards import MaskobanError
+from maskoban.evaluation import measuring, report
+from maskoban.evaluation.figures import FIGURES
+from maskoban.evaluation.measuring import Plan
+from maskoban.evaluation.neighbours import measure_distances, nearest_distances
+from maskoban.evaluation.report import evaluate
+from maskoban.evaluation.stages import plain
+from maskoban.solving import solve_many
+from maskoban.training.corpus import load
+
+from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
+from .recall import recalling_model
+
+Whole = tuple[Path, dict[str, Any]]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """What a reader gets: everything but the stages."""
+    files = [path for path in folder.rglob("*") if path.is_file() and path.parent.name != "stages"]
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def test_everything_is_there(whole_report: Whole) -> None:
+    folder, made = whole_report
+    assert made["notes"] == {}
+    assert set(made["measures"]) == {
+        "solvability", "repairs", "culprits", "difficulty", "tiles", "patterns", "duplicates", "distances",
+        "temperature", "order", "steps", "polish", "training",
+    }  # fmt: skip
+    expected = {"report.html", "report.json"}
+    expected |= {f"figures/{name}.{ending}" for name in FIGURES for ending in ("svg", "png", "json")}
+    assert set(contents(folder)) == expected
+    assert json.loads((folder / "report.json").read_text()) == made
+
+
+def test_numbers_are_those_of_the_plain_functions(whole_report: Whole, plan: Plan) -> None:
+    _, made = whole_report
+    boards = recalling_model().sample(plan.samples, plan.seed)
+    solved = int(solve_many(boards).solved.sum())
+    assert made["measures"]["solvability"]["solvable"]["count"] == solved
+    assert 0 < solved < plan.samples
+    distances = plain(measure_distances(nearest_distances(boards, load(plan.corpus))))
+    assert {key: made["measures"]["distances"][key] for key in distances} == distances
+    assert sum(made["measures"]["culprits"]["histogram"]) == made["measures"]["culprits"]["walls"]
+    assert [each["boards"] for each in made["measures"]["temperature"]] == [plan.sweep] * 6
+
+
+def test_a_second_run_makes_nothing_and_changes_nothing(whole_report: Whole, plan: Plan) -> None:
+    folder, _ = whole_report
+    before, said = contents(folder), []
+    evaluate(recalling_model(), folder, plan, said.append)
+    assert contents(folder) == before
+    assert all(sentence.endswith("as before") or sentence.startswith("figure ") for sentence in said)
+
+
+def test_killed_at_every_stage_it_comes_out_the_same(
+    whole_report: Whole, run_folder: Path, tmp_path: Path
+) -> None:
+    root = Path(__file__).parents[2]
+    paths = os.pathsep.join([str(root), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.evaluation.killed_again_and_again", tmp_path, run_folder],
+        cwd=root, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    stages = len(list((whole_report[0] / "stages").iterdir()))
+    assert int(done.stdout) >= stages
+    assert contents(tmp_path) == contents(whole_report[0])
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez(tmp_path / "b.npz", boards=drawn(SOLVABLE, ONE_WALL))
+
+    def interrupted(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(measuring, "mend", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            evaluate(tmp_path / "b.npz", tmp_path / "report")
+    said: list[str] = []
+    evaluate(tmp_path / "b.npz", tmp_path / "report", say=said.append)
+    assert said[:3] == ["verdicts: as before", "solvability: as before", "mending ..."]
+
+
+def test_boards_alone_are_measured_as_far_as_they_go(tmp_path: Path) -> None:
+    np.savez(tmp_path / "b.npz", boards=drawn(SOLVABLE, ONE_WALL, NO_PLAYER))
+    made = evaluate(tmp_path / "b.npz", tmp_path / "report", Plan(corpus=str(tmp_path / "no-corpus")))
+    assert made["source"]["name"] == "b"
+    assert made["measures"]["solvability"]["solvable"]["count"] == 1
+    assert made["measures"]["repairs"]["one_wall"]["count"] == 1
+    assert set(made["notes"]) == {"culprits", "distances", "denoising", "drawing", "training"}
+    assert "nearest neighbours need the levels" in made["notes"]["distances"]
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert page.count("Not measured: ") == len(made["notes"])
+
+
+def test_a_corpus_that_turns_up_is_used(tmp_path: Path, run_folder: Path) -> None:
+    model, corpus = recalling_model(), tmp_path / "corpus.npz"
+    plan = Plan(samples=20, sweep=0, corpus=str(corpus))
+    assert "distances" in evaluate(model, tmp_path / "report", plan)["notes"]
+    corpus.write_bytes((run_folder / "corpus.npz").read_bytes())
+    assert "distances" in evaluate(model, tmp_path / "report", plan)["measures"]
+
+
+def test_boards_of_a_file_are_measured_like_those_of_the_model(whole_report: Whole, tmp_path: Path) -> None:
+    folder, made = whole_report
+    with np.load(folder / "stages" / "boards-000000.npz") as drawn_boards:
+        arrays = {name: drawn_boards[name] for name in ("boards", "probabilities")}
+    np.savez(tmp_path / "elsewhere.npz", **arrays)
+    again = evaluate(tmp_path / "elsewhere.npz", tmp_path / "report")
+    for name in ("solvability", "repairs", "culprits", "difficulty", "tiles", "patterns", "duplicates"):
+        assert again["measures"][name] == made["measures"][name]
+    assert again["gallery"]["repaired"] == made["gallery"]["repaired"]
+
+
+def test_nothing_but_malformed_boards(tmp_path: Path) -> None:
+    np.savez(tmp_path / "b.npz", boards=drawn(NO_PLAYER), probabilities=np.ones((1, 4, 7), np.float32))
+    made = evaluate(tmp_path / "b.npz", tmp_path / "report")
+    assert made["notes"]["difficulty"] == "no board was solved, so none has a difficulty"
+    assert made["measures"]["culprits"]["median"] is None
+    assert "No board here is mended by one wall." in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_a_place_that_cannot_be_written_is_said_first(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MaskobanError, match="cannot be written: Not a directory"):
+        evaluate(tmp_path / "no-boards.npz", tmp_path / "file" / "report")
+
+
+def test_without_matplotlib_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report, "find_spec", lambda name: None)
+    with pytest.raises(MaskobanError, match=r"maskoban\[report\]"):
+        evaluate(tmp_path / "no-boards.npz", tmp_path / "report")

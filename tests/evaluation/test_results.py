@@ -1,0 +1,96 @@
+"""The tables of docs/results.md and the README come from reports, and a number that is not there is a dash."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from maskoban.boards import MaskobanError
+from maskoban.diffusion.model import shipped
+from maskoban.evaluation.comparison import ROWS
+from maskoban.evaluation.results import BEGIN, END, IN_BRIEF, read_reports, table, with_results, write_results
+
+REPOSITORY = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def repository(tmp_path: Path, whole_report: tuple[Path, dict[str, Any]]) -> Path:
+    """A repository with one report, of a model that is not shipped."""
+    folder = tmp_path / "docs" / "reports" / "recall"
+    folder.mkdir(parents=True)
+    (folder / "report.json").write_bytes((whole_report[0] / "report.json").read_bytes())
+    (tmp_path / "README.md").write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nmore\n")
+    return tmp_path
+
+
+def cells(text: str, label: str) -> list[str]:
+    """The cells of the table's row with this label."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"| {label} |")]
+    return [cell.strip() for cell in line.strip("|").split("|")[1:]]
+
+
+def test_every_number_is_beside_the_papers(repository: Path) -> None:
+    reports = read_reports(repository)
+    assert list(reports) == ["recall", *shipped()]
+    text = table(reports)
+    solvable = reports["recall"]["measures"]["solvability"]["solvable"]
+    paper, ours, *unmeasured = cells(text, "solvable")
+    assert paper == "77.4 %"
+    assert ours.startswith(f"{solvable['share'] * 100:.1f} % (")
+    assert set(unmeasured) == {"–"}
+    assert cells(text, "culprit walls, median probability")[0] == "0.45"
+    assert cells(text, "most certain cell first: walls a board")[0] == "81.5"
+    # The sample is too small for an exponent, so there is none.
+    assert cells(text, "its fall with the sample size, exponent")[:2] == ["−0.59", "–"]
+
+
+def test_nothing_is_invented() -> None:
+    for line in table({"nothing": {}}).splitlines()[2:]:
+        assert line.endswith("| – |")
+
+
+def test_both_files_are_written_once(repository: Path) -> None:
+    changed = write_results(repository)
+    assert changed == [repository / "docs" / "results.md", repository / "README.md"]
+    readme = (repository / "README.md").read_text()
+    assert readme.startswith("# Title\n")
+    assert readme.endswith("\n\nmore\n")
+    assert "old" not in readme
+    assert cells(readme, "solvable")[0] == "77.4 %"
+    assert write_results(repository) == []
+
+
+def test_the_readme_has_rows_that_exist() -> None:
+    assert set(IN_BRIEF) <= {row.label for row in ROWS}
+    assert len({row.label for row in ROWS}) == len(ROWS)
+
+
+def test_a_readme_without_its_place_is_said() -> None:
+    with pytest.raises(MaskobanError, match="no lines"):
+        with_results("# Title\n", {})
+
+
+@pytest.mark.parametrize("content", [None, "{"])
+def test_reports_that_are_not_there_are_said(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / "docs" / "reports" / "best").mkdir(parents=True)
+        (tmp_path / "docs" / "reports" / "best" / "report.json").write_text(content)
+    with pytest.raises(MaskobanError, match=r"report\.json"):
+        read_reports(tmp_path)
+
+
+def test_the_repository_says_what_its_reports_say() -> None:
+    """Whoever adds a report must run the command."""
+    results, readme = REPOSITORY / "docs" / "results.md", (REPOSITORY / "README.md").read_text()
+    assert BEGIN in readme
+    assert END in readme
+    found = list(REPOSITORY.glob("docs/reports/*/report.json"))
+    assert results.exists() == bool(found)
+    if found:
+        reports = read_reports(REPOSITORY)
+        assert with_results(readme, reports) == readme
+        assert table(reports) in results.read_text()
+        assert all(json.loads(path.read_text())["maskoban"] for path in found)

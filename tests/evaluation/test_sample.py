@@ -1,0 +1,86 @@
+"""Boards come from a model a part at a time, or from any file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maskoban.boards import LevelFileError, write
+from maskoban.evaluation import sample as samples
+from maskoban.evaluation.sample import Sample, draw_sample, identity, read_sample
+from maskoban.evaluation.stages import Stages
+
+from .boards import NO_PLAYER, SOLVABLE, drawn
+from .recall import recalling_model
+
+BOARDS = drawn(SOLVABLE, NO_PLAYER)
+
+
+@pytest.mark.parametrize("precision", [np.float16, np.float32])
+def test_an_archive_of_boards_and_probabilities(tmp_path: Path, precision: type) -> None:
+    chances = np.full(BOARDS.shape, 0.25, precision)
+    chances[:, 0] = np.nan
+    np.savez(tmp_path / "b.npz", boards=BOARDS, probabilities=chances)
+    read = read_sample(tmp_path / "b.npz")
+    np.testing.assert_array_equal(read.boards, BOARDS)
+    np.testing.assert_array_equal(read.probabilities, chances.astype(np.float32))
+
+
+def test_probabilities_may_be_missing(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "b.npz", boards=BOARDS.astype(np.int64))
+    read = read_sample(tmp_path / "b.npz")
+    assert read.probabilities is None
+    assert read.boards.dtype == np.uint8
+
+
+@pytest.mark.parametrize("name", ["b.xsb", "b.sok", "b.npz"])
+def test_any_level_file(tmp_path: Path, name: str) -> None:
+    write(tmp_path / name, BOARDS)
+    np.testing.assert_array_equal(read_sample(tmp_path / name).boards, BOARDS)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "sentence"),
+    [
+        ({"boards": np.zeros((3, 3), np.uint8)}, "expected \\(n, h, w\\) of uint8"),
+        ({"boards": np.zeros((0, 3, 3), np.uint8)}, "expected \\(n, h, w\\) of uint8"),
+        ({"boards": np.zeros((1, 3, 3))}, "expected \\(n, h, w\\) of uint8"),
+        ({"boards": np.full((1, 3, 3), 8)}, "expected 0 to 7"),
+        ({"boards": np.full((1, 3, 3), -1)}, "expected 0 to 7"),
+        ({"boards": np.zeros((1, 3, 3), int), "probabilities": np.zeros((1, 9))}, "expected the same"),
+        ({"boards": np.array([{}])}, "not a whole .npz file"),
+    ],
+)
+def test_what_is_wrong_is_said(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
+    np.savez(tmp_path / "b.npz", **arrays)
+    with pytest.raises(LevelFileError, match=sentence):
+        read_sample(tmp_path / "b.npz")
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    with pytest.raises(LevelFileError, match="no such file"):
+        read_sample(tmp_path / "nowhere.npz")
+
+
+def test_parts_are_the_boards_of_one_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = recalling_model()
+    model.denoiser.batch = 8  # type: ignore[misc]
+    monkeypatch.setattr(samples, "SAVED_EVERY", 1)
+    parts = draw_sample(model, 70, 3, {}, Stages(tmp_path), "boards")
+    assert len(list(tmp_path.iterdir())) == 3  # 32 + 32 + 6
+    boards, chances = model.sample_with_probabilities(70, 3)
+    np.testing.assert_array_equal(parts.boards, boards)
+    np.testing.assert_array_equal(parts.probabilities, chances.astype(np.float16))
+
+
+def test_samples_and_models_are_told_apart(tmp_path: Path) -> None:
+    assert Sample(BOARDS).fingerprint != Sample(BOARDS, np.ones(BOARDS.shape, np.float32)).fingerprint
+    one, other = recalling_model(), recalling_model()
+    for model, content in ((one, b"a"), (other, b"b")):
+        model.folder = tmp_path / content.decode()
+        model.folder.mkdir()
+        (model.folder / "model.safetensors").write_bytes(content)
+    assert identity(one) != identity(other)

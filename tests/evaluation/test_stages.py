@@ -1,0 +1,78 @@
+"""A stage is made once, unless what it is made from has changed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from maskoban.evaluation.shares import share_of
+from maskoban.evaluation.stages import Stages, fingerprint, plain
+
+
+def never() -> None:
+    raise AssertionError("this was made already")
+
+
+def test_a_stage_is_made_once(tmp_path: Path) -> None:
+    made = Stages(tmp_path).numbers("share", {"of": "boards"}, lambda: share_of(3, 4))
+    assert made == Stages(tmp_path).numbers("share", {"of": "boards"}, never)
+    assert made["share"] == 0.75
+
+
+def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
+    arrays = {"boards": np.arange(6, dtype=np.uint8).reshape(1, 2, 3), "reasons": np.array(["", "no player"])}
+    Stages(tmp_path).arrays("drawn", {"seed": 1}, lambda: arrays)
+    kept = Stages(tmp_path).arrays("drawn", {"seed": 1}, never)
+    assert kept.keys() == arrays.keys()
+    for name, array in arrays.items():
+        np.testing.assert_array_equal(kept[name], array)
+        assert kept[name].dtype == array.dtype
+
+
+def test_other_inputs_make_it_again(tmp_path: Path) -> None:
+    stages = Stages(tmp_path)
+    assert stages.numbers("n", {"seed": 1}, lambda: 1) == 1
+    assert stages.numbers("n", {"seed": 2}, lambda: 2) == 2
+    assert stages.arrays("a", {"seed": 1}, lambda: {"n": np.array(1)})["n"] == 1
+    assert stages.arrays("a", {"seed": 2}, lambda: {"n": np.array(2)})["n"] == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"{", b"PK\x03\x04 and no more"])
+def test_a_damaged_file_is_made_again(tmp_path: Path, damage: bytes) -> None:
+    for name in ("n.json", "a.npz"):
+        (tmp_path / name).write_bytes(damage)
+    assert Stages(tmp_path).numbers("n", {}, lambda: 7) == 7
+    assert Stages(tmp_path).arrays("a", {}, lambda: {"n": np.array(7)})["n"] == 7
+
+
+def test_what_was_interrupted_leaves_nothing(tmp_path: Path) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Stages(tmp_path).numbers("n", {}, interrupted)
+    assert not list(tmp_path.iterdir())
+
+
+def test_it_says_what_it_does(tmp_path: Path) -> None:
+    said: list[str] = []
+    for _ in range(2):
+        Stages(tmp_path, said.append).numbers("sum", {}, lambda: 1)
+    assert said[0] == "sum ..."
+    assert said[1].startswith("sum: ")
+    assert said[2:] == ["sum: as before"]
+
+
+def test_numbers_of_any_kind_become_plain() -> None:
+    assert plain({1: np.float64(0.5), "a": np.arange(2)}) == {"1": 0.5, "a": [0, 1]}
+    with pytest.raises(TypeError, match="no JSON"):
+        plain({"a": object()})
+
+
+def test_fingerprints_tell_contents_shapes_and_absence_apart() -> None:
+    ones = np.ones((2, 3), np.uint8)
+    different = [(ones,), (ones.T,), (ones * 2,), (ones.astype(np.int64),), (ones, None), (None, ones)]
+    assert len({fingerprint(*arrays) for arrays in different}) == len(different)
+    assert fingerprint(ones) == fingerprint(np.ones((2, 6), np.uint8)[:, ::2])

@@ -1,0 +1,47 @@
+"""Ways of drawing are compared on the same measures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from maskoban.diffusion.sampler import Drawing
+from maskoban.evaluation.patterns import pattern_jsd
+from maskoban.evaluation.reference import load_reference
+from maskoban.evaluation.sweeps import TEMPERATURES, complete_how, measure_setting, settings
+from maskoban.solving import solve
+
+from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
+from .recall import recalling_model
+
+
+def test_the_models_own_way_is_in_every_comparison() -> None:
+    model = recalling_model()
+    own = complete_how(model, {})
+    for hows in settings(model).values():
+        assert own in [complete_how(model, how) for how in hows]
+    assert own == Drawing(1.0, 25, "uniform", 0)
+    assert [how["temperature"] for how in settings(model)["temperature"]] == list(TEMPERATURES)
+
+
+def test_a_setting_is_measured_like_any_boards() -> None:
+    boards = drawn(SOLVABLE, SOLVABLE, ONE_WALL, NO_PLAYER)
+    found = measure_setting(boards, Drawing(polish=2), 10, load_reference())
+    assert (found.solvable.count, found.solvable.total) == (2, 4)
+    assert found.walls.mean == np.mean([(board == 0).sum() for board in boards])
+    assert found.median_effort == solve(boards[0], "effort").expanded
+    assert (found.steps, found.evaluations) == (10, 30)
+    assert found.jsd is None  # four boards are no sample of patterns
+    assert found.jsd_ratio is None
+
+
+def test_the_divergence_is_read_at_a_size_of_the_held_out_curve() -> None:
+    reference = load_reference()
+    boards = recalling_model().sample(300, 1)
+    found = measure_setting(boards, Drawing(steps=5), 25, reference)
+    assert (found.evaluations, found.jsd_boards) == (5, 250)
+    assert found.jsd == pattern_jsd(boards[:250], reference.patterns)
+    assert found.jsd_ratio == found.jsd / reference.held_out_jsd[250]
+
+
+def test_nothing_solved_has_no_effort() -> None:
+    assert measure_setting(drawn(NO_PLAYER), Drawing(), 1, load_reference()).median_effort is None

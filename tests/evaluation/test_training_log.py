@@ -1,0 +1,58 @@
+"""Training curves come from the log, and boards drawn on the way are judged where they lie."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from maskoban.boards import MaskobanError
+from maskoban.evaluation.training_log import Loss, read_training
+
+from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
+
+LOG: list[dict[str, Any]] = [
+    {"event": "start", "settings": {"name": "best"}, "corpus": 450000},
+    {"step": 1000, "minutes": 0.7, "train": 0.7, "valid": 0.6, "rate": 1.0},
+    {"step": 1000, "boards": "boards-0001000.npy", "walls": 68.4},
+    {"step": 2000, "minutes": 1.4, "train": 0.5, "rate": 1.0},
+    {"step": 2000, "boards": "boards-0002000.npy", "walls": 68.4},
+    {"event": "end", "step": 2000, "minutes": 1.5},
+]
+
+
+def written(folder: Path, entries: list[Any]) -> Path:
+    log = folder / "log.jsonl"
+    log.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
+    return log
+
+
+def test_losses_and_solvability(tmp_path: Path) -> None:
+    np.save(tmp_path / "boards-0001000.npy", drawn(SOLVABLE, SOLVABLE, ONE_WALL, NO_PLAYER))
+    training = read_training(written(tmp_path, LOG))
+    assert training.settings == {"name": "best"}
+    assert training.losses == [Loss(1000, 0.7, 0.6), Loss(2000, 0.5, None)]
+    (checkpoint,) = training.solvability
+    assert (checkpoint.step, checkpoint.solvable.count, checkpoint.solvable.total) == (1000, 2, 4)
+    assert training.missing == ["boards-0002000.npy"]
+
+
+@pytest.mark.parametrize(
+    ("entries", "sentence"),
+    [
+        ([], "no losses in it"),
+        (LOG[:1], "no losses in it"),
+        ([*LOG, 3], "line 7: not a JSON object"),
+    ],
+)
+def test_other_files_are_refused(tmp_path: Path, entries: list[Any], sentence: str) -> None:
+    with pytest.raises(MaskobanError, match=sentence):
+        read_training(written(tmp_path, entries))
+
+
+def test_a_missing_log_is_said(tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match="cannot be read"):
+        read_training(tmp_path / "log.jsonl")
