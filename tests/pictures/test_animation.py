@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from PIL import Image, ImageColor, ImageSequence
 
-from maskoban.boards import MASK, MaskobanError
-from maskoban.pictures import palette, reveal_gif, sheet, solution_gif
+from maskoban.boards import BOX, FLOOR, GOAL, MASK, PLAYER, Level, MaskobanError
+from maskoban.pictures import Mark, palette, reveal_gif, sheet, solution_gif
 from maskoban.pictures.colours import COUNT, in_shared_colours
 from maskoban.pictures.sheet import Layout
 from maskoban.solving.replay import play
@@ -50,6 +50,20 @@ def test_the_frames_show_the_positions(tmp_path: Path) -> None:
         assert frame.crop(above).tobytes() == wanted.crop(above).tobytes()
     last = frames_of(tmp_path / "solved.gif")[-1]
     assert last.getpixel((last.width - 1, last.height - 1)) == ImageColor.getrgb(palette.DONE_PLANK)
+
+
+def test_a_large_board_is_played_in_smaller_cells_and_told_frame_by_frame(tmp_path: Path) -> None:
+    tokens = np.zeros((64, 64), np.uint8)
+    tokens[1:3, 1:-1] = FLOOR
+    tokens[1, 1], tokens[1, 2], tokens[1, -2] = PLAYER, BOX, GOAL
+    told: list[tuple[int, int]] = []
+    walk = "drru"
+    solution_gif(Level(tokens), walk, tmp_path / "large.gif", progress=lambda *now: told.append(now))
+    assert told == [(done, 5) for done in range(1, 6)]
+    for frame, position in zip(frames_of(tmp_path / "large.gif"), play(tokens, walk), strict=True):
+        wanted = in_shared_colours(sheet([position], cell=16)).convert("RGB")
+        above = (0, 0, wanted.width, wanted.height - 2)
+        assert frame.crop(above).tobytes() == wanted.crop(above).tobytes()
 
 
 def test_an_illegal_solution_keeps_the_file_that_was_there(tmp_path: Path) -> None:
@@ -98,6 +112,17 @@ def test_a_reveal_outlines_what_is_new_and_nothing_at_the_end(tmp_path: Path) ->
         row, column = divmod(step, 6)
         assert picture.getpixel((x + column * 24 + 12, y + row * 24 + 1)) == mark
     assert mark not in {colour for _, colour in pictures[-1].getcolors(65536) or []}
+
+
+def test_every_frame_is_the_sheet_drawn_anew(tmp_path: Path) -> None:
+    # Whatever a drawing does: cells change back and forth, and filler outside comes and goes.
+    frames = np.random.default_rng(1).choice(np.array([0, 0, 1, 1, 1, 2, 3, 7], np.uint8), (12, 3, 4, 5))
+    reveal_gif(frames, tmp_path / "drawn.gif", cell=16)
+    found = frames_of(tmp_path / "drawn.gif")
+    for before, now, frame in zip(frames, frames[1:], found[1:], strict=False):
+        marks = [[Mark(*cell) for cell in np.argwhere(new).tolist()] for new in now != before]
+        wanted = in_shared_colours(sheet(list(now), cell=16, marks=marks)).convert("RGB")
+        assert frame.tobytes() == wanted.tobytes()
 
 
 def test_all_frames_share_one_small_palette(tmp_path: Path) -> None:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
-from PIL import Image, ImageDraw
+from PIL import Image
 
 from maskoban.boards import Level, MaskobanError, check_place, whole_file
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures import palette
-from maskoban.pictures.board import Mark
-from maskoban.pictures.colours import COUNT, in_shared_colours, shared_colours
+from maskoban.pictures.canvas import Canvas, indexed
+from maskoban.pictures.gif import Indexed, write_gif
 from maskoban.pictures.sheet import sheet
+from maskoban.pictures.surroundings import looks
 from maskoban.solving.replay import play
+
+Progress = Callable[[int, int], None]
+
+#: Pixels along the longer side of a board that is played, or a little more.
+LONGEST = 1024
 
 #: Milliseconds: to see how it begins, for each step, and to admire how it ends.
 START, WALK, PUSH, END = 800, 80, 130, 3000
@@ -37,8 +42,13 @@ def check_animation(path: str | Path) -> None:
     check_place(path)
 
 
-def solution_gif(level: Level, lurd: str, path: str | Path, cell: int = 32) -> None:
+def solution_gif(
+    level: Level, lurd: str, path: str | Path, cell: int | None = None, progress: Progress | None = None
+) -> None:
     """Save the level being solved by the steps of ``lurd``, a frame a step, with a bar of progress.
+
+    Cells are as large as fits into about a thousand pixels, and never above 32, unless ``cell`` says so.
+    ``progress`` is told (frames done, frames in all).
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -46,17 +56,29 @@ def solution_gif(level: Level, lurd: str, path: str | Path, cell: int = 32) -> N
     ...     Image.open(folder + "/solved.gif").n_frames
     2
     """
-    caption = [level.title] if level.title else None
+    size = cell or max(8, min(32, LONGEST // max(level.shape)))
     times = [START, *(PUSH if step.isupper() else WALK for step in lurd)]
     times[-1] = END
 
-    def frames() -> Iterator[Image.Image]:
-        for step, position in enumerate(play(level, lurd)):
-            picture = sheet([position], caption, cell=cell)
-            _draw_progress(picture, step / max(1, len(lurd)), cell)
-            yield picture
+    def told() -> Iterator[tuple[Indexed, int]]:
+        for done, frame in enumerate(zip(_played(level, lurd, size), times, strict=True), 1):
+            yield frame
+            if progress:
+                progress(done, len(times))
 
-    _save(frames(), times, path)
+    _save(told(), path)
+
+
+def _played(level: Level, lurd: str, cell: int) -> Iterator[Indexed]:
+    """The level after each step, above a bar that grows."""
+    canvas = Canvas([level.tokens], [level.title] if level.title else None, cell=cell)
+    bar = canvas.pixels[-max(2, cell // 8) :]
+    done = indexed(Image.new("RGB", (1, 1), palette.DONE_PLANK))
+    seen = [looks(level.tokens)]  # walls stay, and whoever is inside stays there: looks never change
+    for step, position in enumerate(play(level, lurd)):
+        canvas.show([position], seen=seen)
+        bar[:, : round(bar.shape[1] * step / max(1, len(lurd)))] = done
+        yield canvas.pixels
 
 
 def reveal_gif(
@@ -71,6 +93,7 @@ def reveal_gif(
     Cells that changed since the frame before are outlined; captions appear under the finished boards.
 
     >>> import tempfile
+    >>> import numpy as np
     >>> frames = np.array([[[[7, 7]]], [[[7, 1]]], [[[2, 1]]]], np.uint8)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     reveal_gif(frames, folder + "/drawn.gif")
@@ -81,43 +104,24 @@ def reveal_gif(
         raise MaskobanError(
             f"a trajectory has frames, boards, rows and columns, but this one has shape {frames.shape}"
         )
-    no_marks: list[list[Mark]] = [[]] * frames.shape[1]
-    marks = [no_marks] + [
-        [[Mark(row, column) for row, column in np.argwhere(changed).tolist()] for changed in now != before]
-        for before, now in pairwise(frames)
-    ]
     # Room for the captions is kept from the start, so that nothing moves when they appear.
     waiting = None if captions is None else ["\n" * len(caption.splitlines()) for caption in captions]
-    drawing = (
-        sheet(list(boards), waiting, columns, cell, outlined)
-        for boards, outlined in zip(frames, marks, strict=True)
-    )
-    finished = sheet(list(frames[-1]), captions, columns, cell)
+
+    def drawn() -> Iterator[Indexed]:
+        canvas = Canvas(list(frames[0]), waiting, columns, cell)
+        yield canvas.pixels
+        for before, now in pairwise(frames):
+            canvas.show(list(now), marked=list(now != before))
+            yield canvas.pixels
+        yield indexed(sheet(list(frames[-1]), captions, columns, cell))
+
     steps = len(frames) - 1
     step = min(REVEAL, max(FASTEST, WATCHED // max(1, steps) // 10 * 10))  # a GIF counts in hundredths
-    _save(chain(drawing, [finished]), [START, *[step] * steps, READ], path)
+    times = [START, *[step] * steps, READ]
+    _save(zip(drawn(), times, strict=True), path)
 
 
-def _draw_progress(picture: Image.Image, share: float, cell: int) -> None:
-    thick = max(2, cell // 8)
-    box = (0, picture.height - thick, round(picture.width * share) - 1, picture.height - 1)
-    if box[2] > box[0]:
-        ImageDraw.Draw(picture).rectangle(box, palette.DONE_PLANK)
-
-
-def _save(frames: Iterable[Image.Image], milliseconds: list[int], path: str | Path) -> None:
+def _save(frames: Iterable[tuple[Indexed, int]], path: str | Path) -> None:
     check_animation(path)
-    reduced = map(in_shared_colours, frames)
     with whole_file(path) as file:
-        next(reduced).save(
-            file,
-            "GIF",
-            save_all=True,
-            append_images=reduced,
-            duration=milliseconds,
-            loop=0,
-            palette=shared_colours().tobytes() + bytes(3),
-            # With these two a frame holds only what changed; the colour after ours means "as before".
-            optimize=True,
-            transparency=COUNT,
-        )
+        write_gif(file, frames)

@@ -59,13 +59,14 @@ def board_image(tokens: Tokens, cell: int = 32, marks: Sequence[Mark] = ()) -> I
 
 
 @lru_cache(maxsize=64)
-def _mark_sprite(shapes: tuple[Shape, ...], cell: int) -> Image.Image:
+def mark_sprite(shapes: tuple[Shape, ...], cell: int) -> Image.Image:
+    """A mark's shapes as a picture of ``cell`` by ``cell`` pixels, drawn once and kept."""
     return rendered(shapes, cell)
 
 
 def _draw_mark(picture: Image.Image, mark: Mark, cell: int) -> None:
     left, top = mark.column * cell, mark.row * cell
-    picture.alpha_composite(_mark_sprite(mark.shapes(), cell), (left, top))
+    picture.alpha_composite(mark_sprite(mark.shapes(), cell), (left, top))
     if mark.text:
         place = (left + cell / 2, top + cell * Mark.TEXT_MIDDLE)
         font = ImageFont.load_default(cell * Mark.TEXT_SIZE)
