@@ -69,9 +69,9 @@ def indexed(picture: Image.Image) -> Indexed:
 
 def _faces(board: Tokens, look: NDArray[np.uint8], marked: NDArray[np.bool_] | None) -> NDArray[np.uint8]:
     """One number for all that decides how a cell is drawn: its token, its look, and whether it is outlined."""
-    faces: NDArray[np.uint8] = board | look << 3
+    faces: NDArray[np.uint8] = board | look << np.uint8(3)
     if marked is not None:
-        faces |= marked.astype(np.uint8) << 5
+        faces |= marked.astype(np.uint8) << np.uint8(5)
     return faces
 
 
