@@ -15,7 +15,7 @@ description = schemathesis.openapi.from_dict(create_app().openapi())
 
 @description.parametrize()
 @settings(
-    max_examples=15, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
+    max_examples=10, deadline=None, derandomize=True, database=None, suppress_health_check=list(HealthCheck)
 )
 def test_answers_are_as_described(case: Any, studio: str) -> None:
     # No schema can say which letters make a board a model can complete, so a 422 to text of the right
