@@ -40,11 +40,11 @@ def leave(address: str, what: str, asked: dict[str, object], after: float) -> No
 def test_a_slow_solve_stalls_nobody_and_ends_when_its_asker_leaves() -> None:
     with serving(create_app(known_model)) as address:
         slow = {"board": ENDLESS, "mode": "effort", "seconds": 10}
-        askers = [threading.Thread(target=leave, args=(address, "solve", slow, 4.0)) for _ in range(4)]
+        askers = [threading.Thread(target=leave, args=(address, "solve", slow, 6.0)) for _ in range(4)]
         for asker in askers:
             asker.start()
         assert eventually(lambda: health(address)["solving"] == 4)
-        found = httpx.post(f"{address}/api/solve", json={"board": ONE}, timeout=3.5).json()
+        found = httpx.post(f"{address}/api/solve", json={"board": ONE}, timeout=5.5).json()
         assert found["solution"] == "R"
         for asker in askers:
             asker.join()

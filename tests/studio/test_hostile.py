@@ -15,6 +15,9 @@ from tests.studio.serving import known_model, serving
 
 ONE = "#####\n#@$.#\n#####"
 
+# A few thousand letters that stand for a hundred million.
+RLE_BOMB = "".join(f"{ONE}\nTitle: {i}\n\n" + "Solution:\n99999r\n\n" * 10 for i in range(100))
+
 # what is sent to which address; the status, and words of the sentence
 HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("65 rows", "solve", {"board": "#\n" * 65 + "@"}, 422, "more than 64 rows"),
@@ -39,6 +42,7 @@ HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("an RLE bomb", "convert", {"content": "999999999#\n@$."}, 422, "more than 64 cells in a row"),
     ("a count of a million digits", "convert", {"content": "9" * 150_000 + "#"}, 422, "more than 64 cells"),
     ("rows without end", "convert", {"content": "#|" * 10_000}, 422, "more than 64 rows"),
+    ("an RLE bomb of solutions", "convert", {"content": RLE_BOMB}, 422, "letters once unpacked"),
     ("deep XML", "convert", {"content": "<a>" * 50_000}, 422, "content"),
     ("no level", "convert", {"content": "hello"}, 422, "no level in it"),
     ("no base64", "convert", {"content": "???", "encoding": "base64"}, 422, "not base64"),

@@ -113,14 +113,14 @@ def _add_drawing(app: FastAPI) -> None:
         return await _while_connected(request, _finished(app, asked, Level.parse(asked.board)))
 
     @app.post("/api/generate/stream", responses=RESPONSES | _STREAM, response_class=StreamingResponse)
-    async def generate_stream(asked: messages.Generate) -> StreamingResponse:
+    async def generate_stream(request: Request, asked: messages.Generate) -> StreamingResponse:
         """Draw new boards and tell every commit, with the probabilities of the seven tiles at it."""
-        return await _streamed(app, asked, None)
+        return await _streamed(app, request, asked, None)
 
     @app.post("/api/complete/stream", responses=RESPONSES | _STREAM, response_class=StreamingResponse)
-    async def complete_stream(asked: messages.Complete) -> StreamingResponse:
+    async def complete_stream(request: Request, asked: messages.Complete) -> StreamingResponse:
         """Complete a half-drawn board and tell every commit."""
-        return await _streamed(app, asked, Level.parse(asked.board))
+        return await _streamed(app, request, asked, Level.parse(asked.board))
 
 
 def _add_judging(app: FastAPI) -> None:
@@ -240,10 +240,12 @@ async def _finished(app: FastAPI, asked: messages.Drawing, start: Level | None) 
     return messages.DrawnBoards(seed=seed, model=app.state.easel.model.name, boards=drawn)
 
 
-async def _streamed(app: FastAPI, asked: messages.Drawing, start: Level | None) -> StreamingResponse:
+async def _streamed(
+    app: FastAPI, request: Request, asked: messages.Drawing, start: Level | None
+) -> StreamingResponse:
     events = _events(app, asked, start)
     # The first event is made before the answer begins, so that a refusal can still be one with its own status.
-    first = await anext(events)
+    first = await _while_connected(request, anext(events))
 
     async def stream() -> AsyncIterator[str]:
         async with aclosing(events):

@@ -23,8 +23,9 @@ from maskoban.solving import Limits, dead_cells, rate, repair, solve, solves
 
 Job = dict[str, Any]
 
-#: Levels one conversion may hold, and steps an animation may show.
+#: Levels one conversion may hold, letters of all of them together, and steps an animation may show.
 MAX_LEVELS = 1000
+MAX_LETTERS = 4_000_000
 MAX_STEPS = 1500
 
 
@@ -109,9 +110,16 @@ def _read(content: str, encoding: str) -> list[Level]:
     except (NoBase64, ValueError):
         raise MaskobanError("the content is not base64") from None
     levels: list[Level] = []
+    letters = 0
     for level in FORMATS[detect(data[:4096])].read(io.BytesIO(data), "content"):
         if len(levels) == MAX_LEVELS:
             raise LevelFileError("content", f"more than {MAX_LEVELS} levels; send fewer at a time")
+        # Counted while they are read: a short file may stand for an endless one.
+        letters += level.tokens.size + len(level.comment) + sum(map(len, level.solutions))
+        if letters > MAX_LETTERS:
+            raise LevelFileError(
+                "content", f"more than {MAX_LETTERS:,} letters once unpacked; send less at a time"
+            )
         levels.append(level)
     if not levels:
         raise LevelFileError("content", "no level in it; expected at least one board")

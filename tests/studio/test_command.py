@@ -1,0 +1,58 @@
+"""The command that opens the studio."""
+
+from __future__ import annotations
+
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import httpx
+import pytest
+
+
+@contextmanager
+def command(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """The studio as people start it, and the address it prints."""
+    line = [sys.executable, "-m", "maskoban", "studio", "--no-browser", "--port", "0", *options]
+    process = subprocess.Popen(line, stderr=subprocess.PIPE, text=True)
+    try:
+        assert process.stderr is not None
+        said = process.stderr.readline()
+        found = re.search(r"http://\S+", said)
+        assert found, said
+        yield process, found[0]
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there Ctrl-C cannot be sent to one process alone")
+def test_it_serves_until_ctrl_c_and_ends_without_a_word() -> None:
+    with command() as (process, address):
+        assert httpx.get(f"{address}api/health", timeout=30).json()["status"] == "ok"
+        assert "<title>maskoban studio</title>" in httpx.get(address, timeout=30).text
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+        assert (process.returncode, said) == (0, "")
+
+
+def test_beyond_this_machine_a_token_is_made() -> None:
+    with command("--host", "0.0.0.0") as (_, address):
+        place, _, token = address.partition("?token=")
+        assert len(token) > 20
+        assert httpx.get(f"{place}api/health", timeout=30).status_code == 401
+        known = {"Authorization": f"Bearer {token}"}
+        assert httpx.get(f"{place}api/health", headers=known, timeout=30).status_code == 200
+
+
+def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        line = [sys.executable, "-m", "maskoban", "studio", "--no-browser", "--port", port]
+        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+    assert done.returncode == 2
+    assert re.fullmatch(rf"maskoban: cannot listen on 127\.0\.0\.1, port {port}: .*\n", done.stderr)
