@@ -16,6 +16,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from enum import StrEnum
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -550,7 +551,8 @@ def evaluate(
     plan = Plan(samples, seed, polish, sweep, corpus, None if log is None else str(log))
     source = boards if boards is not None else maskoban.load(model_name or "best", device)
     try:
-        report = write_report(source, out, plan, complain, progress=sys.stderr.isatty())
+        say = partial(print, file=sys.stderr)
+        report = write_report(source, out, plan, say, progress=sys.stderr.isatty())
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the same command goes on from what is in {out}") from None
     solvable = report["measures"]["solvability"]["solvable"]

@@ -23,12 +23,13 @@ from maskoban.evaluation.culprits import culprit_probabilities, measure_culprits
 from maskoban.evaluation.difficulty import measure_difficulty
 from maskoban.evaluation.duplicates import count_duplicates
 from maskoban.evaluation.neighbours import measure_distances, nearest_distances, training_levels
+from maskoban.evaluation.paper import PAPER
 from maskoban.evaluation.patterns import measure_patterns
 from maskoban.evaluation.reference import load_reference
 from maskoban.evaluation.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.sample import Sample, draw_sample, identity, read_sample
 from maskoban.evaluation.solvability import measure_solvability
-from maskoban.evaluation.stages import Stages
+from maskoban.evaluation.stages import Stages, plain
 from maskoban.evaluation.sweeps import complete_how, measure_setting, settings
 from maskoban.evaluation.tiles import count_tiles
 from maskoban.evaluation.training_log import read_training
@@ -96,6 +97,7 @@ class Measuring:
             "source": self.source,
             "measures": self.measures,
             "corpus": {"tiles": self.reference.tiles, "held_out_tiles": self.reference.held_out_tiles},
+            "paper": plain(PAPER),
             "gallery": self.gallery,
             "notes": self.notes,
         }

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from html import escape
 from importlib.resources import files
 from string import Template
@@ -12,6 +11,7 @@ from typing import Any
 
 from maskoban.evaluation import theme
 from maskoban.evaluation.comparison import NOTHING, ROWS, find, interval, percent
+from maskoban.evaluation.markup import own_names, pair, table
 from maskoban.evaluation.paper import PAPER, TITLE, Stated
 
 Report = dict[str, Any]
@@ -26,15 +26,15 @@ def render(report: Report, svgs: Mapping[str, str]) -> str:
     """
     page = _Page(report, svgs)
     sections = [
-        page.comparison(),
-        page.solvability(),
-        page.repair(),
-        page.patterns(),
-        page.memorisation(),
-        page.difficulty(),
-        page.gallery(),
-        page.drawing(),
-        page.training(),
+        ("numbers", "Beside the paper", page.comparison()),
+        ("solvability", "Solvability", page.solvability()),
+        ("repair", "Repair", page.repair()),
+        ("patterns", "Likeness to the corpus", page.patterns()),
+        ("memorisation", "Memorisation", page.memorisation()),
+        ("difficulty", "Difficulty", page.difficulty()),
+        ("gallery", "Nine boards, drawn and solved", page.gallery()),
+        ("drawing", "Other ways of drawing", page.drawing()),
+        ("training", "Training", page.training()),
     ]
     contents = " ".join(f'<a href="#{name}">{title}</a>' for name, title, _ in sections)
     body = [page.head(), f"<nav>{contents}</nav>"]
@@ -48,15 +48,16 @@ def render(report: Report, svgs: Mapping[str, str]) -> str:
     )
 
 
-Section = tuple[str, str, str]
-
-
 class _Page:
     """The parts of the page, one method each, in the order in which they are read."""
 
     def __init__(self, report: Report, svgs: Mapping[str, str]) -> None:
         self.report, self.measures, self.svgs = report, report["measures"], svgs
         self.title = f"{report['source']['name']}: {report['source']['boards']:,} boards measured"
+        polished = report["source"].get("polish")
+        self.revised = (
+            "then every cell once more" if polished else "cell by cell, and no cell is ever revised"
+        )
 
     def head(self) -> str:
         source = self.report["source"]
@@ -69,14 +70,11 @@ class _Page:
             )
         else:
             how = f"The boards of {escape(source.get('file', 'a file'))}, as they are."
-        strip = self.figure(
-            "strip", "One board being drawn: it starts empty, and every cell that is filled in stays.", "wide"
-        )
+        strip = self.figure("strip", f"One board being drawn from nothing, {self.revised}.", "wide")
         return (
-            f'<p class="kicker">maskoban evaluate</p><h1>{escape(self.title)}</h1>'
-            f'<p class="lead">{how} <span class="stated">In this colour: the paper’s numbers</span> '
-            f"({escape(TITLE)}).</p>"
-            f"{strip}{self.headline()}"
+            f'<p class="kicker">maskoban evaluate</p><h1>{escape(self.title)}</h1><p class="lead">{how} '
+            '<span class="stated">In this colour: the paper’s numbers</span> '
+            f"({escape(TITLE)}).</p>{strip}{self.headline()}"
         )
 
     def headline(self) -> str:
@@ -99,7 +97,7 @@ class _Page:
             cards.append(_card(f"{distances['median']:g} cells", what, more, PAPER["distance_median"]))
         return f'<div class="headline">{"".join(cards)}</div>' if cards else ""
 
-    def comparison(self) -> Section:
+    def comparison(self) -> str:
         rows = [
             (
                 row.label,
@@ -109,20 +107,16 @@ class _Page:
             )
             for row in ROWS
         ]
-        table = _table(("", "these boards", "paper", "where in the paper"), rows, "comparison", numbers=False)
+        beside = table(("", "these boards", "paper", "where in the paper"), rows, "comparison", numbers=False)
         return (
-            "numbers",
-            "Beside the paper",
-            (
-                "<p>Intervals in brackets are 95 % (Wilson for shares). A dash means: not measured here, "
-                "or not stated there.</p>" + table
-            ),
+            "<p>Intervals in brackets are 95 % (Wilson for shares). A dash means: not measured here, "
+            "or not stated there.</p>" + beside
         )
 
-    def solvability(self) -> Section:
+    def solvability(self) -> str:
         found = self.measures.get("solvability")
         if found is None:
-            return "solvability", "Solvability", self.note("solvability")
+            return self.note("solvability")
         verdicts = [
             (name, f"{found[key]['count']:,}", percent(found[key]["share"], 2), interval(found[key], 2))
             for key, name in (
@@ -137,27 +131,21 @@ class _Page:
             for number, share in found["by_boxes"].items()
         ]
         reasons = [(reason, f"{count:,}") for reason, count in found["malformed_by_reason"].items()]
-        tables = _table(("verdict", "boards", "share", "95 %"), verdicts)
-        tables += _table(("by box count", "boards", "solvable", "95 %"), boxes)
+        tables = table(("verdict", "boards", "share", "95 %"), verdicts)
+        tables += table(("by box count", "boards", "solvable", "95 %"), boxes)
         if reasons:
-            tables += _table(("malformed because", "boards"), reasons)
+            tables += table(("malformed because", "boards"), reasons)
         return (
-            "solvability",
-            "Solvability",
-            (
-                "<p>Every board is solved, or its whole space of pushes is searched and holds no solution: "
-                "a verdict is a proof "
-                "either way. A board without exactly one player, or with unequal numbers of boxes and "
-                "goals, is malformed "
-                "and counts as a failure.</p>"
-                + _pair(tables, self.figure("key", "The tiles, and the letters they have in level files."))
-            ),
+            "<p>Every board is solved, or its whole space of pushes is searched and holds no "
+            "solution: a verdict is a proof either way. A board without exactly one player, or with "
+            "unequal numbers of boxes and goals, is malformed and counts as a failure.</p>"
+            + pair(tables, self.figure("key", "The tiles, and the letters they have in level files."))
         )
 
-    def repair(self) -> Section:
+    def repair(self) -> str:
         found = self.measures.get("repairs")
         if found is None:
-            return "repair", "Repair", self.note("repairs")
+            return self.note("repairs")
         rows = [
             (
                 label,
@@ -175,10 +163,10 @@ class _Page:
         ]
         html = (
             "<p>Which failures are shallow? Every interior wall, and then every pair of them, is taken "
-            "away from each board that "
-            "cannot be solved, until it can. Failures include malformed boards, which no wall can mend.</p>"
-            + _pair(
-                _table(("", "boards", "share", "paper"), rows),
+            "away from each board that cannot be solved, until it can. Failures include malformed boards, "
+            "which no wall can mend.</p>"
+            + pair(
+                table(("", "boards", "share", "paper"), rows),
                 self.figure("outcomes", "All boards by what it takes to mend them."),
             )
         )
@@ -189,7 +177,7 @@ class _Page:
             "probability with which it was committed stands on it and below.",
             "wide scrolling",
         )
-        return "repair", "Repair", html
+        return html
 
     def culprits(self) -> str:
         found = self.measures.get("culprits")
@@ -207,17 +195,17 @@ class _Page:
             ),
         ]
         told = (
-            "<p>When the model committed a wall it gave it a probability. Culprits are the walls whose removal "
-            f"alone mends a board; the others are the other interior walls of the same {found['boards']:,} "
-            "boards.</p>"
+            "<p>When the model committed a wall it gave it a probability. Culprits are the walls whose "
+            "removal alone mends a board; the others are the other interior walls of the same "
+            f"{found['boards']:,} boards.</p>"
         )
         chart = self.figure("culprits", "Commit probabilities; dotted lines are the medians.")
-        return _pair(told + _table(("walls", "number", "median", "paper"), rows), chart)
+        return pair(told + table(("walls", "number", "median", "paper"), rows), chart)
 
-    def patterns(self) -> Section:
+    def patterns(self) -> str:
         found = self.measures.get("patterns")
         if not found:
-            return "patterns", "Likeness to the corpus", self.note("patterns")
+            return self.note("patterns")
         rows = [
             (
                 f"{int(size):,}",
@@ -235,38 +223,29 @@ class _Page:
             if mean >= 0.0005 or corpus[name] >= 0.0005
         ]
         return (
-            "patterns",
-            "Likeness to the corpus",
-            (
-                "<p>How often does each 3x3 pattern of tiles occur, here and in the 450,000 training "
-                "levels? The Jensen-Shannon "
-                "divergence between the two depends on how many boards are looked at, so it is read "
-                "against as many held-out "
-                "levels, which the model never saw: at a ratio of 1 nothing tells the boards from real "
-                "ones at this range. "
-                '<span class="stated">The paper stays within 4 % of that floor at every size, and falls as '
-                "K to the −0.59</span>, "
-                "which is the slope between 10,000 and 50,000 boards.</p>"
-                + _pair(
-                    _table(("boards", "JSD", "held-out", "ratio"), rows)
-                    + _table(("tiles a board", "here", "corpus"), counts),
-                    self.figure(
-                        "patterns",
-                        "Divergence against the number of boards, and its ratio to the held-out floor.",
-                    ),
-                )
-            ),
+            "<p>How often does each 3x3 pattern of tiles occur, here and in the 450,000 training "
+            "levels? The Jensen-Shannon divergence between the two depends on how many boards are "
+            "looked at, so it is read against as many held-out levels, which the model never saw: at "
+            "a ratio of 1 nothing tells the boards from real ones at this range. "
+            '<span class="stated">The paper stays within 4 % of that floor at every size, and falls as '
+            "K to the −0.59</span>, which is the slope between 10,000 and 50,000 boards.</p>"
+            + pair(
+                table(("boards", "JSD", "held-out", "ratio"), rows)
+                + table(("tiles a board", "here", "corpus"), counts),
+                self.figure(
+                    "patterns",
+                    "Divergence against the number of boards, and its ratio to the held-out floor.",
+                ),
+            )
         )
 
-    def memorisation(self) -> Section:
+    def memorisation(self) -> str:
         found = self.measures.get("distances")
         repeats = self.measures.get("duplicates")
         html = (
             "<p>For each board the nearest of the training levels is found: the number of cells in which "
-            "they differ, the player "
-            "erased, for it can walk about without changing the puzzle. What held-out levels score is what "
-            "a generator "
-            "that memorised nothing would score.</p>"
+            "they differ, the player erased, for it can walk about without changing the puzzle. What "
+            "held-out levels score is what a generator that memorised nothing would score.</p>"
         )
         if found is None:
             html += self.note("distances")
@@ -281,18 +260,18 @@ class _Page:
                     ("within five cells", "within_five", lambda share: percent(share["share"])),
                 )
             ]
-            html += _pair(
-                _table(("", "here", "held-out", "paper: both"), rows) + _repeats(repeats),
+            html += pair(
+                table(("", "here", "held-out", "paper: both"), rows) + _repeats(repeats),
                 self.figure(
                     "distances", f"Cells to the nearest of {found['corpus_levels']:,} training levels."
                 ),
             )
-        return "memorisation", "Memorisation", html + (_repeats(repeats) if found is None else "")
+        return html + (_repeats(repeats) if found is None else "")
 
-    def difficulty(self) -> Section:
+    def difficulty(self) -> str:
         found = self.measures.get("difficulty")
         if found is None:
-            return "difficulty", "Difficulty", self.note("difficulty")
+            return self.note("difficulty")
         rows = []
         for key, name in (("effort", "effort"), ("pushes", "pushes")):
             each = found[key]
@@ -306,37 +285,30 @@ class _Page:
             for word, share in found["quarters"].items()
         ]
         return (
-            "difficulty",
-            "Difficulty",
-            (
-                "<p>Effort is the number of states a plain breadth-first search of pushes expands before "
-                "it finds a solution. The "
-                "quarters of the training levels by effort are called easy, medium, hard and expert; a "
-                "generator that is neither "
-                "easier nor harder than its corpus puts a quarter of its boards in each.</p>"
-                + _pair(
-                    _table(("over solvable boards", "here", "corpus"), rows),
-                    self.figure(
-                        "difficulty", "Share of boards that need at most so much effort, or so many pushes."
-                    ),
-                )
-                + _pair(
-                    _table(("quarter", "boards", "share", "95 %"), quarters),
-                    self.figure(
-                        "quarters",
-                        "Share of boards in each quarter of the corpus; bars at the top are 95 % intervals.",
-                    ),
-                )
-            ),
+            "<p>Effort is the number of states a plain breadth-first search of pushes expands before "
+            "it finds a solution. The quarters of the training levels by effort are called easy, "
+            "medium, hard and expert; a generator that is neither easier nor harder than its corpus "
+            "puts a quarter of its boards in each.</p>"
+            + pair(
+                table(("over solvable boards", "here", "corpus"), rows),
+                self.figure(
+                    "difficulty", "Share of boards that need at most so much effort, or so many pushes."
+                ),
+            )
+            + pair(
+                table(("quarter", "boards", "share", "95 %"), quarters),
+                self.figure(
+                    "quarters",
+                    "Share of boards in each quarter of the corpus; bars at the top are 95 % intervals.",
+                ),
+            )
         )
 
-    def gallery(self) -> Section:
+    def gallery(self) -> str:
         html = self.note("denoising") + self.figure(
             "denoising",
-            "The first nine boards of the sample that can be solved, at six points of being drawn. One "
-            "cell after the other is "
-            "filled in, in random order, and never revised. Difficulty and fewest pushes are the solver’s "
-            "judgement afterwards.",
+            "The first nine boards of the sample that can be solved, at six points of being drawn in random "
+            f"order, {self.revised}. Difficulty and fewest pushes are the solver’s judgement afterwards.",
             "wide scrolling",
         )
         html += self.figure(
@@ -344,21 +316,19 @@ class _Page:
             "The first nine solvable boards at six points of a solution with the fewest pushes.",
             "wide scrolling",
         )
-        return "gallery", "Nine boards, drawn and solved", html
+        return html
 
-    def drawing(self) -> Section:
-        name, title = "drawing", "Other ways of drawing"
+    def drawing(self) -> str:
         if "temperature" not in self.measures:
-            return name, title, self.note("drawing")
+            return self.note("drawing")
         count = self.measures["temperature"][0]["boards"]
         html = (
-            f"<p>{count:,} boards for each setting. Below temperature 1 likely tiles become likelier: more "
-            "boards can be "
-            f"solved, but they fill up with walls and become easier. "
-            f'<span class="stated">The paper, from 1.0 to 0.6: {PAPER["cool_gain"].text}, walls '
-            f"{PAPER['walls'].text} to "
-            f"{PAPER['cool_walls'].text}, median effort {PAPER['cool_effort'].text}.</span></p>"
-            + _pair(
+            f"<p>{count:,} boards for each setting. Below temperature 1 likely tiles become likelier. "
+            '<span class="stated">The paper finds that more boards can be solved then, but that they fill up '
+            f"with walls and become easier; from 1.0 to 0.6: {PAPER['cool_gain'].text}, walls "
+            f"{PAPER['walls'].text} to {PAPER['cool_walls'].text}, median effort "
+            f"{PAPER['cool_effort'].text}.</span></p>"
+            + pair(
                 _settings(
                     "temperature", self.measures["temperature"], lambda each: f"{each['temperature']:g}"
                 ),
@@ -366,16 +336,13 @@ class _Page:
                     "temperature", "Solvability and walls against temperature; bands are 95 % intervals."
                 ),
             )
-            + "<h3>Which cell next?</h3><p>Cells are revealed in random order. Revealing the most certain "
-            "cell first drowns boards "
-            f'in walls, the surest tile of all (<span class="stated">paper: {PAPER["walls"].text} walls '
-            "become "
-            f"{PAPER['confidence_walls'].text}</span>).</p>"
-            + _pair(_settings("order", self.measures["order"], lambda each: each["order"]), "")
+            + "<h3>Which cell next?</h3><p>Cells are revealed in random order; the other way is to reveal the "
+            'most certain cell first. <span class="stated">The paper finds that this drowns boards in walls, '
+            f"the surest tile of all: {PAPER['walls'].text} become {PAPER['confidence_walls'].text}.</span></p>"
+            + pair(_settings("order", self.measures["order"], lambda each: each["order"]), "")
             + "<h3>What does quality cost?</h3><p>Fewer steps reveal several cells at once, each unaware "
-            "of the others. A polish "
-            "sweep masks every cell once more and redraws it from the model given all others; no solver is "
-            "involved.</p>"
+            "of the others. A polish sweep masks every cell once more and redraws it from the model given "
+            "all others; no solver is involved.</p>"
         )
         costs = self.measures["steps"] + self.measures["polish"][1:]
         ways = _settings(
@@ -383,13 +350,13 @@ class _Page:
         )
         size = costs[0]["jsd_boards"]
         told = f"; divergence at {size:,} boards" if size else ""
-        html += _pair(ways, self.figure("cost", f"Quality against the evaluations a board takes{told}."))
-        return name, title, html
+        html += pair(ways, self.figure("cost", f"Quality against the evaluations a board takes{told}."))
+        return html
 
-    def training(self) -> Section:
+    def training(self) -> str:
         found = self.measures.get("training")
         if found is None:
-            return "training", "Training", self.note("training")
+            return self.note("training")
         last = found["losses"][-1]
         rows = [
             (f"{each['step']:,}", percent(each["solvable"]["share"]), interval(each["solvable"]))
@@ -397,35 +364,33 @@ class _Page:
         ]
         html = (
             f"<p>{last['step']:,} steps; the last losses are {_fixed(last['train'], 4)} in training and "
-            f"{_fixed(last['valid'], 4)} on "
-            "held-out levels. Loss flattens early while solvability goes on rising: it is a property of "
-            "whole boards, "
-            "which the loss of single cells hardly shows.</p>"
+            f"{_fixed(last['valid'], 4)} on held-out levels. "
+            '<span class="stated">The paper finds that the loss flattens early while solvability goes on '
+            "rising: it is a property of whole boards, which the loss of single cells hardly shows.</span></p>"
         )
         if found["missing"]:
             html += (
                 '<p class="note">Not beside the log, so not judged: '
                 f"{escape(', '.join(found['missing']))}.</p>"
             )
-        table = _table(("step", "solvable", "95 %"), rows) if rows else ""
-        html += _pair(
-            table, self.figure("training", "Losses, and the solvability of boards drawn on the way.")
+        rates = table(("step", "solvable", "95 %"), rows) if rows else ""
+        html += pair(
+            rates, self.figure("training", "Losses, and the solvability of boards drawn on the way.")
         )
-        return "training", "Training", html
+        return html
 
     def foot(self) -> str:
         source = escape(json.dumps(self.report["source"], ensure_ascii=False))
         return (
             f"<footer><p>Made by maskoban {escape(self.report['maskoban'])}. Every number is in "
-            "report.json, every figure with "
-            f"its data in the folder figures.</p><p>{source}</p></footer>"
+            f"report.json, every figure with its data in the folder figures.</p><p>{source}</p></footer>"
         )
 
     def figure(self, name: str, caption: str, kind: str = "") -> str:
         """A figure where there is one, its picture in the page itself."""
         if name not in self.svgs:
             return ""
-        svg = _own_names(self.svgs[name], name)
+        svg = own_names(self.svgs[name], name)
         svg = svg.replace("<svg", f'<svg role="img" aria-label="{escape(caption)}"', 1)
         if "scrolling" in kind:
             svg = f'<div class="scroll" tabindex="0">{svg}</div>'
@@ -442,49 +407,18 @@ def _card(number: str, what: str, more: str, paper: Stated) -> str:
     return f"<div><b>{number}</b>{what}<br><small>{more} · {stated}</small></div>"
 
 
-def _own_names(svg: str, name: str) -> str:
-    """The drawing with names no other on the page has, and with the page's rules instead of its own."""
-    svg = re.sub(r"<style>@media.*?</style>", "", svg, count=1, flags=re.DOTALL)
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = svg.replace("url(#", f"url(#{name}-")
-    return re.sub(r'href="#', f'href="#{name}-', svg)
-
-
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "", numbers: bool = True) -> str:
-    right = ' class="number"' if numbers else ""
-    head = "".join(f'<th scope="col"{right if i else ""}>{escape(text)}</th>' for i, text in enumerate(heads))
-    body = "".join(
-        f'<tr><th scope="row">{escape(first)}</th>'
-        + "".join(f"<td{right}>{_cell(cell)}</td>" for cell in rest)
-        + "</tr>"
-        for first, *rest in rows
-    )
-    return f'<table class="{kind}"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-
-def _cell(text: str) -> str:
-    """A number, with its interval in smaller letters."""
-    return re.sub(r"( \([^()]* to [^()]*\))$", r"<small>\1</small>", escape(text))
-
-
-def _pair(left: str, right: str) -> str:
-    """Side by side where there is room."""
-    if not left or not right:
-        return f'<div class="alone">{left}{right}</div>'
-    return f'<div class="pair"><div>{left}</div>{right}</div>'
-
-
-def _settings(head: str, settings: list[Any], name: Any) -> str:
+def _settings(head: str, settings: list[Any], name: Callable[[Any], str]) -> str:
     rows = [
         (
             name(each),
             f"{percent(each['solvable']['share'])} ({interval(each['solvable'])})",
             f"{each['walls']['mean']:.2f}",
+            NOTHING if each["median_effort"] is None else f"{each['median_effort']:,.0f}",
             _fixed(each["jsd_ratio"], 3),
         )
         for each in settings
     ]
-    return _table((head, "solvable", "walls", "JSD ratio"), rows)
+    return table((head, "solvable", "walls", "effort", "JSD ratio"), rows)
 
 
 def _swept(sweeps: int) -> str:
@@ -502,7 +436,7 @@ def _repeats(found: Any) -> str:
             percent(found["under_symmetry"]["share"], 2),
         ),
     ]
-    return _table(("boards that repeat another", "boards", "share"), rows)
+    return table(("boards that repeat another", "boards", "share"), rows)
 
 
 def _both(key: str) -> str:
