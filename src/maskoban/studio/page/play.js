@@ -255,6 +255,7 @@ function take(box) {
   chosen = box;
   routes = game.routes(box);
   hintCells = null;
+  if (!routes.size) say("This box cannot be pushed from here.");
   draw();
 }
 

@@ -42,7 +42,8 @@ export class BoardView {
     this.label = label;
     this.board = null;
     this.over = {};
-    canvas.setAttribute("role", "img");
+    // What takes keys must say so, or screen readers keep the arrow keys to themselves.
+    canvas.setAttribute("role", canvas.tabIndex >= 0 ? "application" : "img");
     new ResizeObserver(() => this.draw()).observe(canvas);
     tilesReady.then(() => this.draw());
   }
