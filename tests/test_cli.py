@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -109,10 +110,10 @@ def test_a_limit_makes_a_verdict_unknown(easy: Path) -> None:
 
 
 def test_a_collection_longer_than_a_chunk_keeps_its_numbering(tmp_path: Path) -> None:
-    write(tmp_path / "many.xsb", [EASY, WALLED] * (CHUNK // 2 + 1))
+    write(tmp_path / "many.xsb", [EASY, WALLED] * (CHUNK + 1))
     _, found = run_json("solve", tmp_path / "many.xsb")
-    assert [row["index"] for row in found] == list(range(CHUNK + 2))
-    assert [row["verdict"] for row in found] == ["solved", "unsolvable"] * (CHUNK // 2 + 1)
+    assert [row["index"] for row in found] == list(range(2 * CHUNK + 2))
+    assert [row["verdict"] for row in found] == ["solved", "unsolvable"] * (CHUNK + 1)
 
 
 def test_a_title_the_terminal_cannot_write_does_not_stop_the_rest(
@@ -162,9 +163,11 @@ def test_repaired_levels_are_saved_and_can_be_solved(collection: Path, tmp_path:
 
 def test_nothing_repaired_saves_nothing(tmp_path: Path) -> None:
     write(tmp_path / "hopeless.xsb", [HOPELESS])
-    done = maskoban("repair", tmp_path / "hopeless.xsb", "--out", tmp_path / "mended.sok")
+    mended = tmp_path / "mended.sok"
+    done = maskoban("repair", tmp_path / "hopeless.xsb", "--out", mended)
     assert done.returncode == 1
-    assert not (tmp_path / "mended.sok").exists()
+    assert done.stderr == f"maskoban: nothing to write to {mended}: no level could be made solvable\n"
+    assert not mended.exists()
 
 
 # --- rate
@@ -254,6 +257,14 @@ def test_a_terminal_shows_progress_and_still_every_result(easy: Path) -> None:
     assert "pushes 2  moves 2" in shown
 
 
+def test_a_terminal_shows_a_long_collection_in_order(tmp_path: Path) -> None:
+    write(tmp_path / "many.xsb", [EASY, WALLED] * 50)
+    shown = on_a_terminal("solve", tmp_path / "many.xsb")
+    assert [int(index) for index in re.findall(r"(\d+)  \S*(?:un)?solv(?:ed|able)", shown)] == list(
+        range(100)
+    )
+
+
 # --- convert
 
 
@@ -283,8 +294,24 @@ def test_convert_follows_the_ending_or_the_format_asked_for(collection: Path, tm
             "maskoban: a.bmp: which kind of picture? expected a name that ends with .png or .svg\n",
         ),
         (
+            ["show", "easy.xsb", "--out", "a.png", "--solution", "no/a.gif"],
+            "maskoban: no/a.gif: cannot be written: No such file or directory\n",
+        ),
+        (
+            ["repair", "easy.xsb", "--out", "no/a.sok"],
+            "maskoban: no/a.sok: cannot be written: No such file or directory\n",
+        ),
+        (
+            ["repair", "easy.xsb", "--out", "-"],
+            "maskoban: --out takes a file, for results are written to standard output\n",
+        ),
+        (
             ["show", "easy.xsb", "--solution", "a.mp4"],
             "maskoban: a.mp4: which kind of animation? expected a name that ends with .gif\n",
+        ),
+        (
+            ["convert", "easy.xsb", "."],
+            "maskoban: .: there are levels in this folder already (easy.xsb); expected none\n",
         ),
         (
             ["convert", "easy.xsb", "a.b"],
@@ -339,11 +366,42 @@ def test_a_reader_that_leaves_early_is_no_error_to_talk_about(tmp_path: Path) ->
         running.stderr.close()
 
 
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("solve many.xsb > /dev/full", "output cannot be written: No space left on device"),
+        ("solve one.xsb > /dev/full", "output cannot be written: No space left on device"),
+        ("show many.xsb > /dev/full", "output cannot be written: No space left on device"),
+        ("convert many.xsb - > /dev/full", "output cannot be written: No space left on device"),
+        ("convert one.xsb - > /dev/full", "output cannot be written: No space left on device"),
+        ("solve - <&-", "-: standard input is closed"),
+        ("solve one.xsb >&-", "standard output is closed"),
+        ("convert one.xsb - >&-", "standard output is closed"),
+    ],
+)
+def test_streams_that_are_full_or_closed_are_one_sentence_and_code_2(
+    command: str, sentence: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "one.xsb", EASY)
+    write(tmp_path / "many.xsb", [EASY] * 2000)
+    for unbuffered in ("", "1"):
+        line = f"PYTHONUNBUFFERED={unbuffered} {sys.executable} -m maskoban {command}"
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+        assert (done.returncode, done.stdout, done.stderr) == (2, "", f"maskoban: {sentence}\n")
+
+
+def test_without_an_error_stream_results_are_all_that_is_written(tmp_path: Path) -> None:
+    write(tmp_path / "two.xsb", [EASY, HOPELESS])
+    line = f"{sys.executable} -m maskoban solve --json two.xsb 2>&-"
+    done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, text=True, cwd=tmp_path, timeout=60)
+    assert (done.returncode, len(rows(done.stdout))) == (1, 2)
+
+
 def test_ctrl_c_ends_with_130_and_keeps_what_was_found(tmp_path: Path) -> None:
     levels = tmp_path / "levels.xsb"
-    # A board far too large to exhaust, after a whole chunk of easy ones.
+    # A board far too large to exhaust, right after an easy one.
     endless = "\n".join(["#" * 40, *["#" + " $ ." * 9 + "  #"] * 8, "#@" + " " * 37 + "#", "#" * 40])
-    levels.write_text("\n\n".join([str(EASY)] * CHUNK + [endless]))
+    levels.write_text(f"{EASY}\n\n{endless}")
     running = subprocess.Popen(
         [sys.executable, "-m", "maskoban", "solve", "--json", "--mode", "effort", levels],
         stdout=subprocess.PIPE,
@@ -352,8 +410,7 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_found(tmp_path: Path) -> None:
     )
     assert running.stdout is not None
     assert running.stderr is not None
-    found = [json.loads(running.stdout.readline()) for _ in range(CHUNK)]
-    assert {row["verdict"] for row in found} == {"solved"}
+    assert json.loads(running.stdout.readline())["verdict"] == "solved"
     time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     assert running.stdout.read() == ""

@@ -53,12 +53,12 @@ SEED = 7
 
 
 @pytest.fixture(autouse=True)
-def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Let every command load the dummy; gives the names and devices that were asked for."""
-    asked: list[tuple[str, str]] = []
+def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str, str]]:
+    """Let every command load the dummy; gives the names, devices and precisions that were asked for."""
+    asked: list[tuple[str, str, str]] = []
 
-    def load(name: str = "best", device: str = "cpu") -> Model:
-        asked.append((name, device))
+    def load(name: str = "best", device: str = "cpu", precision: str = "fp32") -> Model:
+        asked.append((name, device, precision))
         return MODEL
 
     monkeypatch.setattr(maskoban, "load", load, raising=False)
@@ -135,12 +135,13 @@ def test_what_is_too_rare_is_said() -> None:
     assert "gave up" in run("generate", "-n", 1, "--boxes", 3, code=2).stderr
 
 
-def test_options_reach_the_model(loaded: list[tuple[str, str]]) -> None:
+def test_options_reach_the_model(loaded: list[tuple[str, str, str]]) -> None:
     how = ["--temperature", 1.5, "--polish", 1, "--steps", 3, "--order", "confidence"]
     found = run_json("generate", "-n", 4, "--seed", SEED, *how, "--model", "other", "--device", "cuda")
     drawn = MODEL.generate(4, SEED, temperature=1.5, polish=1, steps=3, order="confidence")
     assert [row["board"] for row in found] == [str(level) for level in drawn]
-    assert loaded == [("other", "cuda")]
+    run("generate", "-n", 1, "--precision", "int8")
+    assert loaded == [("other", "cuda", "fp32"), ("best", "cpu", "int8")]
 
 
 def test_boards_are_saved_in_any_format(tmp_path: Path) -> None:
@@ -191,7 +192,7 @@ def test_a_terminal_shows_boards_side_by_side() -> None:
 
 
 def test_nothing_is_drawn_where_a_result_could_not_be_saved(
-    tmp_path: Path, loaded: list[tuple[str, str]]
+    tmp_path: Path, loaded: list[tuple[str, str, str]]
 ) -> None:
     for option, name in [("--out", "a.doc"), ("--picture", "a.bmp"), ("--animate", "a.mp4")]:
         assert "expected a name that ends with" in run("generate", option, tmp_path / name, code=2).stderr
@@ -199,7 +200,7 @@ def test_nothing_is_drawn_where_a_result_could_not_be_saved(
         place = tmp_path / "nowhere" / name
         sentence = f"maskoban: {place}: cannot be written: No such file or directory\n"
         assert run("generate", option, place, code=2).stderr == sentence
-    assert "boards are written to standard output without it" in run("generate", "--out", "-", code=2).stderr
+    assert "--out takes a file" in run("generate", "--out", "-", code=2).stderr
     assert loaded == []
     assert list(tmp_path.iterdir()) == []
 
@@ -211,6 +212,7 @@ def test_nothing_is_drawn_where_a_result_could_not_be_saved(
         (["--steps", 0], "drawing needs at least 1 step, not 0"),
         (["--polish", -1], "the number of polish sweeps cannot be negative, and is -1"),
         (["--difficulty", "absurd"], "Invalid value for '--difficulty'"),
+        (["--precision", "fp16"], "Invalid value for '--precision'"),
         (["-n", 0], "Invalid value for '-n'"),
     ],
 )
@@ -264,6 +266,7 @@ def test_completions_keep_every_given_cell(ideas: Path) -> None:
 
 def test_completions_are_saved_pictured_and_animated(ideas: Path, tmp_path: Path) -> None:
     saved = ["--out", tmp_path / "a.sok", "--picture", tmp_path / "a.png", "--animate", tmp_path / "a.gif"]
+    saved += ["--precision", "int8"]
     told = run("complete", ideas, "-n", 2, "--seed", SEED, *saved).stderr
     assert told.startswith("4 boards; the solver's judgement afterwards: ")
     assert [level.title for level in read(tmp_path / "a.sok")] == ["Mine", "Mine", "", ""]

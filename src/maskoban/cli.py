@@ -61,6 +61,13 @@ class Order(StrEnum):
     confidence = "confidence"
 
 
+class Precision(StrEnum):
+    """How exactly the network computes."""
+
+    fp32 = "fp32"
+    int8 = "int8"
+
+
 class Difficulty(StrEnum):
     """The words of a rating."""
 
@@ -96,6 +103,9 @@ ModelOption = Annotated[
     str, typer.Option("--model", help="A shipped model's name, a folder, or a Hugging Face hub id.")
 ]
 Device = Annotated[str, typer.Option(help="Where the network runs: cpu, or cuda (needs torch).")]
+PrecisionOption = Annotated[
+    Precision, typer.Option("--precision", help="int8 is faster on most cpus, and a little off.")
+]
 
 
 # --- commands: where boards come from ----------------------------------------------------------------------
@@ -118,6 +128,7 @@ def generate(
     boxes: Annotated[int | None, typer.Option(min=1, help="Keep what has so many boxes.")] = None,
     model_name: ModelOption = "best",
     device: Device = "cpu",
+    precision: PrecisionOption = Precision.fp32,
 ) -> None:
     """Draw new boards.
 
@@ -139,7 +150,6 @@ def generate(
       maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board'
     """
     import maskoban
-    from maskoban.boards import Level
 
     _check_places(out, picture, animate)
     how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
@@ -148,7 +158,7 @@ def generate(
         "difficulty": difficulty and difficulty.value,
         "boxes": boxes,
     }
-    model = maskoban.load(model_name, device)
+    model = maskoban.load(model_name, device, precision.value)
     report = Report(as_json)
     filtered = any(wishes.values())
     recorded = None
@@ -156,11 +166,10 @@ def generate(
         if animate and n <= ANIMATED and not filtered:
             # Recorded while they are drawn: drawing boards again for the animation takes as long again.
             recorded = model.trajectory(n, seed, **how, progress=progress).frames()
-            levels = [Level(board, f"{model.name} {seed}-{i}") for i, board in enumerate(recorded[-1])]
+            drawn = {number: model.titled(board, seed, number) for number, board in enumerate(recorded[-1])}
         else:
-            levels = model.generate(n, seed, **how, **wishes, progress=progress)
-    # A generated level's title ends with its number in the seed's sequence.
-    numbers = [int(level.title.rpartition("-")[2]) for level in levels]
+            drawn = model.numbered(n, seed, **how, **wishes, progress=progress)
+    numbers, levels = list(drawn), list(drawn.values())
 
     def frames() -> Tokens:
         if recorded is not None:
@@ -191,6 +200,7 @@ def complete(
     order: OrderOption = Order.uniform,
     model_name: ModelOption = "best",
     device: Device = "cpu",
+    precision: PrecisionOption = Precision.fp32,
 ) -> None:
     """Draw the missing cells of half-drawn levels.
 
@@ -212,7 +222,7 @@ def complete(
     _check_places(out, picture, animate)
     how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
     given = read(file)
-    model = maskoban.load(model_name, device)
+    model = maskoban.load(model_name, device, precision.value)
     report = Report(as_json)
     levels: list[Level] = []
     with progress_bar("drawing", report) as progress:
@@ -452,6 +462,7 @@ def repair(
     from maskoban.boards import write
     from maskoban.solving import repair_many
 
+    _check_places(out)
     limits = _limits(states, seconds, megabytes)
     report = Report(as_json)
     solvable: list[Level] = []
@@ -465,6 +476,8 @@ def repair(
                 solvable.append(found.apply(level))
     if out and solvable:
         write(out, solvable)
+    elif out:
+        complain(f"nothing to write to {out}: no level could be made solvable")
     report.finish(good={"solvable", "repaired"})
 
 
@@ -588,11 +601,13 @@ def show(
     from maskoban.boards import MaskobanError, stream
     from maskoban.pictures import save_picture, solution_gif
 
+    _check_places(picture=out, animation=solution)
     first = level or 0
     chosen = islice(stream(file), first, None if level is None else first + 1)
     head = next(chosen, None)
     if head is None:
         raise MaskobanError(f"{file}: there is no level {level}")
+    report = Report(as_json=False)
     if out:
         shown = [head, *chosen]
         titles = [each.title for each in shown]
@@ -602,9 +617,9 @@ def show(
         if steps is None:
             complain(f"level {first} has no solution to show")
             raise typer.Exit(1)
-        solution_gif(head, steps, solution)
+        with progress_bar("animating", report) as progress:
+            solution_gif(head, steps, solution, progress=progress)
     if not out and not solution:
-        report = Report(as_json=False)
         for index, each in enumerate(chain([head], chosen), first):
             report.draw(index, each)
 
@@ -678,17 +693,28 @@ def _root(
 
 def main() -> None:
     """Run the command line."""
+    if sys.stderr is None:  # closed by whoever started us, who then hears nothing
+        sys.stderr = open(os.devnull, "w")  # noqa: SIM115 - open until the end
+    if sys.stdout is None:
+        complain("standard output is closed")
+        sys.exit(2)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A title that the terminal's encoding lacks is no reason to stop.
         sys.stdout.reconfigure(errors="replace")
     try:
-        app(prog_name="maskoban")
-    finally:
         try:
+            app(prog_name="maskoban")
+        finally:
             sys.stdout.flush()
-        except BrokenPipeError:
-            # Whoever read us has left, as `head` does; nothing more is to be said, not even on the way out.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if error.filename is not None:  # not a stream: a bug of ours
+            raise
+        # Python flushes once more on its way out, and must not speak of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):  # whoever read us has left, as `head` does: nothing to say
+            sys.exit(1)
+        complain(f"output cannot be written: {error.strerror}")
+        sys.exit(2)
 
 
 # --- what several commands share ---------------------------------------------------------------------------
@@ -722,14 +748,14 @@ def _solution(level: Level) -> str | None:
     return result.solution if result.solved else None
 
 
-def _check_places(out: str | None, picture: str | None, animate: str | None) -> None:
+def _check_places(out: str | None = None, picture: str | None = None, animation: str | None = None) -> None:
     """Say what is wrong with a name before the work whose result it is to hold, and not after it."""
     from maskoban.boards import MaskobanError, check_writable
     from maskoban.pictures import check_animation, check_picture
 
     if out == "-":
-        raise MaskobanError("--out takes a file; boards are written to standard output without it")
-    for path, check in ((out, check_writable), (picture, check_picture), (animate, check_animation)):
+        raise MaskobanError("--out takes a file, for results are written to standard output")
+    for path, check in ((out, check_writable), (picture, check_picture), (animation, check_animation)):
         if path:
             check(path)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from maskoban.boards import Level
     from maskoban.solving import Rating
 
-#: Levels judged together: enough to keep every core busy, few enough to see results soon.
+#: The most levels judged together: enough to keep every core busy.
 CHUNK = 512
 
 _STYLES = {
@@ -67,6 +67,7 @@ class Report:
         self.console = Console(highlight=False, soft_wrap=True)
         self.as_json = as_json
         self.verdicts: Counter[str] = Counter()
+        self.waiting: list[Text] = []
 
     def add(self, index: int, level: Level, row: dict[str, Any], told: str, below: str = "") -> None:
         """One level's row; ``told`` is what a person wants to know of it."""
@@ -87,6 +88,7 @@ class Report:
         self._write((f"; {level.title or index}", "dim"))
         self._write(board_text(level.tokens, self.console))
         self._write("")
+        self.flush()
 
     def add_drawn(
         self,
@@ -123,6 +125,7 @@ class Report:
                 self._write(f"; {index}: {told}")
                 self._write(board_text(level.tokens, self.console))
                 self._write("")
+        self.flush()
 
     def counts(self) -> str:
         """How often each verdict came, the most frequent first."""
@@ -136,11 +139,19 @@ class Report:
         if set(self.verdicts) - good:
             raise typer.Exit(1)
 
+    def flush(self) -> None:
+        """Show what was added: on a terminal in one piece, for each piece draws the progress below it anew."""
+        if self.waiting:
+            from rich.text import Text
+
+            self.console.print(Text("\n").join(self.waiting))
+            self.waiting.clear()
+
     def _write(self, *parts: str | Text | tuple[str, str]) -> None:
         if self.console.is_terminal:
             from rich.text import Text
 
-            self.console.print(Text.assemble(*parts))
+            self.waiting.append(Text.assemble(*parts))
         else:  # rich would take most of the time of a large collection
             print("".join(part[0] if isinstance(part, tuple) else str(part) for part in parts).rstrip())
 
@@ -173,7 +184,11 @@ def caption(rating: Rating) -> str:
 
 
 def chunks(file: str, doing: str, report: Report) -> Iterator[tuple[int, list[Level]]]:
-    """The levels of a file a chunk at a time, each with the index of its first, and a count on terminals."""
+    """The levels of a file a chunk at a time, each with the index of its first, and a count on terminals.
+
+    The first chunk is one level and each other twice the one before, up to ``CHUNK``: what is found early is
+    seen early, and long collections still keep every core busy.
+    """
     from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
     from maskoban.boards import stream
@@ -181,15 +196,17 @@ def chunks(file: str, doing: str, report: Report) -> Iterator[tuple[int, list[Le
     console = _console_beside(report)
     columns = SpinnerColumn(), TextColumn(f"{doing} {{task.completed:,}} levels done"), TimeElapsedColumn()
     levels = stream(file)
-    done = 0
+    done, size = 0, 1
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal,
                   redirect_stdout=False) as bar:  # fmt: skip
         task = bar.add_task(doing, total=None)
-        while chunk := list(islice(levels, CHUNK)):
+        while chunk := list(islice(levels, size)):
             yield done, chunk
             done += len(chunk)
             bar.update(task, completed=done)
+            report.flush()
             sys.stdout.flush()
+            size = min(2 * size, CHUNK)
 
 
 @contextmanager

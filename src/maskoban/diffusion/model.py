@@ -175,10 +175,31 @@ class Model:
         The solver is consulted only on request: ``only_solvable``, or a ``difficulty`` (easy, medium, hard,
         expert). With a filter, the first ``n`` boards of the sequence that pass are returned.
         """
+        numbered = self.numbered(
+            n, seed, only_solvable=only_solvable, difficulty=difficulty, boxes=boxes, progress=progress, **how
+        )
+        return list(numbered.values())
+
+    def numbered(
+        self,
+        n: int,
+        seed: int = 0,
+        *,
+        only_solvable: bool = False,
+        difficulty: str | None = None,
+        boxes: int | None = None,
+        progress: Progress | None = None,
+        **how: Unpack[How],
+    ) -> dict[int, Level]:
+        """:meth:`generate`, each level under its number in the seed's sequence.
+
+        >>> list(load().numbered(2, seed=7))
+        [0, 1]
+        """
         if difficulty is not None and difficulty not in WORDS:
             raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {difficulty!r}")
         filtered = only_solvable or difficulty is not None or boxes is not None
-        kept: list[Level] = []
+        kept: dict[int, Level] = {}
         drawn = 0
         while len(kept) < n:
             if drawn >= RAREST * n:
@@ -189,12 +210,17 @@ class Model:
                 )
             count = n if not filtered else max(n - len(kept), min(self.denoiser.batch, 2 * n))
             boards = self.sample(count, seed, first=drawn, progress=None if filtered else progress, **how)
-            for i in np.nonzero(_passing(boards, only_solvable, difficulty, boxes))[0][: n - len(kept)]:
-                kept.append(Level(boards[i], title=f"{self.name} {seed}-{drawn + i}"))
+            passing = np.flatnonzero(_passing(boards, only_solvable, difficulty, boxes))
+            for i in passing[: n - len(kept)].tolist():
+                kept[drawn + i] = self.titled(boards[i], seed, drawn + i)
             drawn += count
             if filtered and progress is not None:
                 progress(len(kept), n)
         return kept
+
+    def titled(self, board: Tokens, seed: int, number: int) -> Level:
+        """The board as the level :meth:`generate` makes of it: titled with this model, the seed and its number."""
+        return Level(board, title=f"{self.name} {seed}-{number}")
 
     def complete(
         self,
