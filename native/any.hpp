@@ -24,8 +24,8 @@ void search_any(const Board<N>& board, Memory& memory, Budget& budget, Outcome& 
     constexpr std::size_t BOUND_WEIGHT = 4;  // measured: 3 to 5 expand fewest states on Boxoban
 
     const auto start = Clock::now();
-    Guide<N> guide(board);
-    if (guide.settled(memory, budget, outcome)) return;
+    Guide<N> guide(board, memory, budget);
+    if (guide.settled(outcome)) return;
     States<State> states(memory);
     Buckets<State> open(states, memory);
     const auto first = states.add({board.start, board.start_reach(), NONE, NONE, 0, 0, 0});

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <mutex>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -62,29 +63,36 @@ inline Batch solve_batch(const std::uint8_t* tokens, std::size_t n, int height, 
         stop = true;
         for (std::thread& t : others) t.join();
     };
+    const auto help = [&] {
+        auto poll = [&] {
+            if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
+        };
+        std::exception_ptr mine;
+        try {
+            work(poll);
+        } catch (const Interrupted&) {
+        } catch (...) {
+            mine = std::current_exception();
+            stop = true;
+        }
+        const std::lock_guard lock(mutex);
+        if (mine && !trouble) trouble = mine;
+        --busy;
+        finished.notify_one();
+    };
     try {
         for (std::size_t t = 1; t < std::min(threads, n); ++t) {
             {
                 const std::lock_guard lock(mutex);
                 ++busy;
             }
-            others.emplace_back([&] {
-                auto poll = [&] {
-                    if (stop.load(std::memory_order_relaxed)) throw Interrupted{};
-                };
-                std::exception_ptr mine;
-                try {
-                    work(poll);
-                } catch (const Interrupted&) {
-                } catch (...) {
-                    mine = std::current_exception();
-                    stop = true;
-                }
+            try {
+                others.emplace_back(help);
+            } catch (const std::system_error&) {  // the system allows no more: those there are will do
                 const std::lock_guard lock(mutex);
-                if (mine && !trouble) trouble = mine;
                 --busy;
-                finished.notify_one();
-            });
+                break;
+            }
         }
         auto last = Clock::now();
         auto poll = [&] {

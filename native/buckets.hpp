@@ -52,8 +52,6 @@ public:
         return index;
     }
 
-    std::size_t lowest() const { return lowest_; }
-
 private:
     States<State>& states_;
     Memory& memory_;

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "board.hpp"
+#include "outcome.hpp"
 
 namespace maskoban {
 
@@ -16,7 +17,7 @@ template <int N>
 struct Sides {
     Bits<N> same[4][4];
 
-    Sides(const Board<N>& board, const Bits<N>& floor) {
+    Sides(const Board<N>& board, const Bits<N>& floor, Budget& budget) {
         Bits<N> beside[4];  // cells whose neighbour on that side is floor
         for (Direction s : DIRECTIONS) beside[s] = floor & board.moved(floor, opposite(s));
         each(floor, [&](int c) {
@@ -26,6 +27,7 @@ struct Sides {
                         if (beside[s].has(c) && beside[t].has(c)) same[s][t].set(c);
                 return;
             }
+            budget.look_at_clock();
             const Bits<N> free = floor - Bits<N>::cell(c);
             Bits<N> walked;
             for (Direction s : DIRECTIONS) {
@@ -49,15 +51,17 @@ inline constexpr int ANY_SIDE = 4;
 template <int N>
 class Distances {
 public:
-    Distances(const Board<N>& board, const Bits<N>& frozen)
+    // Takes seconds for a large room full of goals, hence the budget.
+    Distances(const Board<N>& board, const Bits<N>& frozen, Budget& budget)
         : frozen_(frozen), goals_(board.goals.count()),
           table_(bytes(board) / sizeof(std::uint16_t), static_cast<std::uint16_t>(NO_PATH)) {
         const Bits<N> floor = board.floor - frozen;
-        const Sides<N> sides(board, floor);
+        const Sides<N> sides(board, floor, budget);
         Bits<N> beyond[4];
         for (Direction d : DIRECTIONS) beyond[d] = floor & board.moved(floor, opposite(d));
         int goal = 0;
         each(board.goals, [&](int cell) {
+            budget.look_at_clock();
             find(board, sides, beyond, cell, goal++);
         });
     }

@@ -20,8 +20,15 @@ struct MoveState {
     bool same(const MoveState& other) const { return boxes == other.boxes && player == other.player; }
 };
 
-// So many states are affordable; past them the push-optimal solution at hand is kept as it is.
-inline constexpr std::uint32_t MOST_MOVE_STATES = 200'000;
+// So many states are affordable; past them the push-optimal solution at hand is kept as it is. The tie-break is to
+// cost no more than a few times what finding that solution cost, or a blink, and the larger the room, the more a
+// state costs.
+template <int N>
+std::uint32_t most_move_states(const Board<N>& board, std::int64_t expanded) {
+    constexpr std::int64_t FACTOR = 4, BLINK = 6'400'000, MOST = 200'000;
+    const std::int64_t cells = static_cast<std::int64_t>(board.height) * board.width;
+    return static_cast<std::uint32_t>(std::min(MOST, FACTOR * expanded + BLINK / cells));
+}
 
 // Goes push by push through every position from which `fewest` pushes in all are still possible. A position met
 // after k pushes is never met usefully after more, so layer k only makes or betters positions of layer k + 1.
@@ -31,13 +38,14 @@ bool find_fewest_moves(const Board<N>& board, Guide<N>& guide, int fewest, Memor
                        Outcome& outcome) {
     using State = MoveState<N>;
     constexpr std::uint32_t NONE = States<State>::NONE;
+    const std::uint32_t most = most_move_states(board, outcome.expanded);
     States<State> states(memory);
     if (states.add({board.start, NONE, 0, static_cast<std::uint16_t>(board.player), 0, 0}).index == NONE) return false;
     std::uint32_t begin = 0;
     for (int pushes = 1; pushes <= fewest; ++pushes) {
         const std::uint32_t end = states.size();
         for (std::uint32_t index = begin; index < end; ++index) {
-            if (states.size() > MOST_MOVE_STATES || budget.spent(outcome)) return false;
+            if (states.size() > most || budget.spent(outcome)) return false;
             ++outcome.expanded;
             const State state = states[index];
             const Bits<N> free = board.floor - state.boxes;

@@ -18,10 +18,11 @@ namespace maskoban {
 template <int N>
 class Guide {
 public:
-    explicit Guide(const Board<N>& board) : board_(board), blocked_(board) {}
+    Guide(const Board<N>& board, Memory& memory, Budget& budget)
+        : board_(board), blocked_(board), memory_(memory), budget_(budget) {}
 
     // True when the start itself settles the matter; the outcome is then written.
-    bool settled(Memory& memory, Budget& budget, Outcome& outcome) {
+    bool settled(Outcome& outcome) {
         const auto unsolvable = [&](std::string proof) {
             outcome.verdict = UNSOLVABLE;
             outcome.reason = std::move(proof);
@@ -34,9 +35,8 @@ public:
         if (boxes != goals) return unsolvable("a goal lies where the player can never go");
         const Bits<N> stuck = frozen(board_, blocked_, board_.start);
         if (!stuck.within(board_.goals)) return unsolvable("a box is frozen off goal");
-        if (!memory.claim(Distances<N>::bytes(board_))) return budget.out_of_memory(outcome), true;
-        tables_.push_back(std::make_unique<Distances<N>>(board_, Bits<N>{}));
-        memory_ = &memory;
+        if (!memory_.claim(Distances<N>::bytes(board_))) return budget_.out_of_memory(outcome), true;
+        tables_.push_back(std::make_unique<Distances<N>>(board_, Bits<N>{}, budget_));
         matching_.set(board_, board_.start, board_.start_reach(), distances(stuck));
         if (matching_.bound() == NO_MATCHING) return unsolvable("the boxes cannot all have goals of their own");
         return false;
@@ -71,6 +71,7 @@ public:
         const Bits<N> stuck = frozen(board_, blocked_, after);
         if (!stuck.within(board_.goals)) return true;
         if (!(stuck == stuck_)) {
+            budget_.look_at_clock();
             after_.set(board_, after, Bits<N>::cell(box), distances(stuck));
             bound = after_.bound();
             if (bound == NO_MATCHING) return true;
@@ -94,14 +95,15 @@ private:
     const Distances<N>& distances(const Bits<N>& stuck) {
         for (const auto& table : tables_)
             if (table->frozen() == stuck) return *table;
-        if (tables_.size() == MOST_TABLES || !memory_->claim(Distances<N>::bytes(board_))) return *tables_[0];
-        tables_.push_back(std::make_unique<Distances<N>>(board_, stuck));
+        if (tables_.size() == MOST_TABLES || !memory_.claim(Distances<N>::bytes(board_))) return *tables_[0];
+        tables_.push_back(std::make_unique<Distances<N>>(board_, stuck, budget_));
         return *tables_.back();
     }
 
     const Board<N>& board_;
     Blocked<N> blocked_;
-    Memory* memory_ = nullptr;
+    Memory& memory_;
+    Budget& budget_;
     std::vector<std::unique_ptr<Distances<N>>> tables_;
     Bits<N> stuck_;  // frozen boxes of the position looked at
     Matching<N> matching_, after_;

@@ -34,41 +34,53 @@ struct Outcome {
 // Thrown out of a search when the person gives up on the whole batch.
 struct Interrupted {};
 
-// Asked once for every expanded state whether the search may go on.
+// Thrown out of a search when its time is up.
+struct OutOfTime {};
+
+// Asked once for every expanded state, and wherever else time may go by, whether the search may go on.
 class Budget {
 public:
+    // On a small room a look at the clock costs as much as a state does, so only every sixteenth looks.
     template <class Poll>
-    Budget(const Limits& limits, Clock::time_point start, Poll& poll)
-        : limits_(limits), start_(start), poll_([](void* p) { (*static_cast<Poll*>(p))(); }), poll_on_(&poll) {}
+    Budget(const Limits& limits, Clock::time_point start, int cells, Poll& poll)
+        : limits_(limits), start_(start), skipped_(cells <= 128 ? 15 : 0),
+          poll_([](void* p) { (*static_cast<Poll*>(p))(); }), poll_on_(&poll) {}
 
-    // True when a limit stops the search; the outcome then says which.
+    // True when the state limit stops the search; the outcome then says so.
     bool spent(Outcome& outcome) {
-        if (limits_.states >= 0 && outcome.expanded >= limits_.states)
-            return stop(outcome, "state limit of " + std::to_string(limits_.states) + " reached");
-        if ((++asked_ & 15) == 0) {
-            poll_(poll_on_);
-            if (limits_.seconds >= 0 && since(start_) >= limits_.seconds) {
-                char text[64];
-                std::snprintf(text, sizeof text, "time limit of %g seconds reached", limits_.seconds);
-                return stop(outcome, text);
-            }
+        if (limits_.states >= 0 && outcome.expanded >= limits_.states) {
+            stop(outcome, "state limit of " + std::to_string(limits_.states) + " reached");
+            return true;
         }
+        look_at_clock();
         return false;
+    }
+
+    void look_at_clock() {
+        if ((++asked_ & skipped_) != 0) return;
+        poll_(poll_on_);
+        if (limits_.seconds >= 0 && since(start_) >= limits_.seconds) throw OutOfTime{};
     }
 
     void out_of_memory(Outcome& outcome) const {
         stop(outcome, "memory limit of " + std::to_string(limits_.megabytes) + " MB reached");
     }
 
+    void out_of_time(Outcome& outcome) const {
+        char text[64];
+        std::snprintf(text, sizeof text, "time limit of %g seconds reached", limits_.seconds);
+        stop(outcome, text);
+    }
+
 private:
-    static bool stop(Outcome& outcome, std::string reason) {
+    static void stop(Outcome& outcome, std::string reason) {
         outcome.verdict = UNKNOWN;
         outcome.reason = std::move(reason);
-        return true;
     }
 
     const Limits& limits_;
     Clock::time_point start_;
+    std::uint32_t skipped_;
     void (*poll_)(void*);
     void* poll_on_;
     std::uint32_t asked_ = 0;

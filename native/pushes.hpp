@@ -25,8 +25,8 @@ void search_pushes(const Board<N>& board, Memory& memory, Budget& budget, Outcom
     constexpr std::uint32_t NONE = States<State>::NONE;
 
     const auto start = Clock::now();
-    Guide<N> guide(board);
-    if (guide.settled(memory, budget, outcome)) return;
+    Guide<N> guide(board, memory, budget);
+    if (guide.settled(outcome)) return;
     {
         States<State> states(memory);
         Buckets<State> open(states, memory);
@@ -67,7 +67,12 @@ void search_pushes(const Board<N>& board, Memory& memory, Budget& budget, Outcom
         }
     }
     Outcome shorter = outcome;
-    if (find_fewest_moves(board, guide, outcome.pushes, memory, budget, shorter)) {
+    bool proved = false;
+    try {
+        proved = find_fewest_moves(board, guide, outcome.pushes, memory, budget, shorter);
+    } catch (const OutOfTime&) {
+    }
+    if (proved) {
         outcome = std::move(shorter);
     } else {
         outcome.expanded = shorter.expanded;

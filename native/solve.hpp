@@ -23,10 +23,14 @@ void solve_room(const Grid& grid, Mode mode, Worker& worker, Budget& budget, Out
     Board<N> board;
     set_board(board, grid, worker.room);
     outcome.setup = since(start);
-    switch (mode) {
-        case Mode::ANY: search_any(board, worker.memory, budget, outcome); break;
-        case Mode::PUSHES: search_pushes(board, worker.memory, budget, outcome); break;
-        case Mode::EFFORT: search_effort(board, worker.memory, budget, outcome); break;
+    try {
+        switch (mode) {
+            case Mode::ANY: search_any(board, worker.memory, budget, outcome); break;
+            case Mode::PUSHES: search_pushes(board, worker.memory, budget, outcome); break;
+            case Mode::EFFORT: search_effort(board, worker.memory, budget, outcome); break;
+        }
+    } catch (const OutOfTime&) {
+        budget.out_of_time(outcome);
     }
     worker.memory.release();
 }
@@ -40,8 +44,8 @@ Outcome solve(const Grid& grid, Mode mode, const Limits& limits, Worker& worker,
         outcome.verdict = MALFORMED;
     } else {
         find_room(grid, worker.room);
-        Budget budget(limits, start, poll);
         const int width = worker.room.width, cells = worker.room.height * width;
+        Budget budget(limits, start, cells, poll);
         if (cells <= 64 && width < 64) solve_room<1>(grid, mode, worker, budget, outcome);
         else if (cells <= 128) solve_room<2>(grid, mode, worker, budget, outcome);
         else if (cells <= 256) solve_room<4>(grid, mode, worker, budget, outcome);
