@@ -186,6 +186,34 @@ def test_boards_that_need_search(number: int, side: int, boxes: int, walls: floa
         check_by_rules(boards, answers)
 
 
+@pytest.mark.parametrize(("boxes", "number"), [(5, 100), (6, 100), (7, 60), (8, 40), (9, 40)])
+def test_many_boxes_against_the_plain_search(boxes: int, number: int) -> None:
+    """Too many states for plain Python, so mode `effort`, which the tests above pin, is the judge."""
+    boards = random_boards(number, 7, 7, boxes, 0.3, seed=boxes)
+    check_by_effort(np.concatenate([boards, made_boards(number, 7, boxes, 0.3)]))
+
+
+@pytest.mark.parametrize("side", [3, 6, 9, 10, 11])
+def test_blocks_of_boxes_on_goals_against_the_plain_search(side: int) -> None:
+    """Beside a room where two boxes are to be moved a block with a hole here and there: up to 123 boxes."""
+    rooms = random_boards(200, side, 4, 2, 0.1, seed=side)
+    holes = np.random.default_rng(side).random((200, side, side)) < 0.02
+    check_by_effort(np.concatenate([np.where(holes, FLOOR, BOX_ON_GOAL).astype(np.uint8), rooms], axis=2))
+
+
+def check_by_effort(boards: Tokens) -> None:
+    """Modes `any` and `pushes` against `effort`, wherever that comes to an end."""
+    effort = solve_many(boards, "effort", limits=Limits(states=30_000))
+    decided = [i for i, result in enumerate(effort) if result.verdict in ("solved", "unsolvable")]
+    verdicts = Counter(effort[i].verdict for i in decided)
+    assert min(verdicts["solved"], verdicts["unsolvable"]) > len(boards) // 12
+    answers = [Answer(effort[i].verdict, pushes=effort[i].pushes) for i in decided]
+    for mode in ("any", "pushes"):
+        for i, answer, result in zip(decided, answers, solve_many(boards[decided], mode), strict=True):
+            wrong = disagreement(mode, boards[i], answer, result)
+            assert not wrong, f"{mode}: {wrong}\n{Level(boards[i])}\n{answer}\n{result}"
+
+
 def check_everywhere(boards: Tokens, answers: list[Answer]) -> None:
     """A room is the same room at the edge of the grid or inside, in a small grid or a large one."""
     _, height, width = boards.shape

@@ -13,7 +13,7 @@ import pytest
 from maskoban.boards import Level, MaskobanError, read_boards
 from maskoban.solving.effort_quartiles import summarise
 from maskoban.solving.rating import WORDS, Rating, rate, rate_many, word_for
-from maskoban.solving.solver import Limits, solve_many
+from maskoban.solving.solver import Limits, solve, solve_many
 
 SHIPPED = json.loads(files("maskoban.solving").joinpath("effort_quartiles.json").read_text())
 
@@ -61,6 +61,21 @@ def test_a_limit_leaves_effort_unknown() -> None:
     assert rate(CORNER, Limits(states=0)) == Rating("unknown", "state limit of 0 reached")
 
 
+def test_what_is_proved_unsolvable_is_so_though_the_plain_search_would_give_up() -> None:
+    frozen = Level.parse("""
+#######
+#     #
+#.$$ @#
+#.$$  #
+#.    #
+#.    #
+#######
+""")
+    none = Limits(states=0)
+    assert solve(frozen, "effort", none).verdict == "unknown"
+    assert rate(frozen, none) == rate(frozen) == Rating("unsolvable", "a box is frozen off goal")
+
+
 def test_effort_beyond_the_limit_is_still_expert() -> None:
     # Three boxes in the open: hundreds of thousands of states for the plain search.
     level = Level.parse(
@@ -81,6 +96,8 @@ def test_words_change_just_after_each_quartile() -> None:
 def test_many_at_once_are_rated_as_one_by_one() -> None:
     levels = [CORNER, Level.parse("#@ #"), TWO_BOXES]
     assert rate_many(levels) == [rate(level) for level in levels]
+    assert rate_many(level for level in levels) == rate_many(levels)
+    assert rate_many(np.stack([CORNER.tokens] * 2)) == [rate(CORNER)] * 2
 
 
 def test_the_shipped_numbers_hold_together() -> None:

@@ -67,6 +67,72 @@ def test_the_rim_stays() -> None:
     assert interior_walls(Level.parse("###\n###\n###").tokens) == [(1, 1)]
 
 
+def drawn(*rows: str) -> Tokens:
+    """Every blank kept, unlike in a level file."""
+    return np.array([["# @$.*+".index(symbol) for symbol in row] for row in rows], np.uint8)
+
+
+def test_the_hull_of_a_level_in_the_blank_stays() -> None:
+    board = drawn(
+        "            ",
+        "   ######   ",
+        "   #$ @.#   ",
+        "   #    #   ",
+        "   ######   ",
+        "            ",
+    )
+    assert interior_walls(board) == []
+    assert repair(board, walls=2, all=True) == Repair("unrepaired")
+
+
+def test_which_walls_of_a_ragged_level_may_go() -> None:
+    board = drawn(
+        "#####   ",
+        "#@# #   ",
+        "# $ ####",
+        "#   ## #",
+        "##  . .#",
+        " #######",
+        "        ",
+    )
+    # (2, 4) and (4, 1) touch the blank at a corner only, where nobody can walk.
+    assert interior_walls(board) == [(1, 2), (2, 4), (3, 4), (3, 5), (4, 1)]
+
+
+def test_a_blank_with_a_box_or_a_goal_is_no_outside() -> None:
+    board = drawn(
+        "#####  ",
+        "#@$ #. ",
+        "#####  ",
+    )
+    assert repair(board) == Repair("repaired", walls=(((1, 4),),))
+
+
+def test_a_closed_chamber_is_no_outside() -> None:
+    assert interior_walls(drawn("#####", "#@# #", "#####")) == [(1, 2)]
+
+
+def test_blank_around_a_board_changes_nothing() -> None:
+    boards = unsolvable(200, 7, 2, 0.4)
+    padded = np.pad(boards, ((0, 0), (2, 1), (1, 3)), constant_values=FLOOR)
+    for walls in (1, 2):
+        for plain, within in zip(
+            repair_many(boards, walls, True), repair_many(padded, walls, True), strict=True
+        ):
+            moved = tuple(tuple((row - 2, column - 1) for row, column in cells) for cells in within.walls)
+            assert (moved, within.verdict) == (plain.walls, plain.verdict)
+
+
+def test_boards_in_any_wrapping() -> None:
+    level = ONE_WALL
+    assert repair(level.tokens.tolist()) == repair(level.tokens) == repair(level)  # type: ignore[arg-type]
+    assert repair_many(each for each in [level]) == [repair(level)]
+    with pytest.raises(MaskobanError, match=r"use Level\.parse"):
+        repair("#@$.#")  # type: ignore[arg-type]
+    with pytest.raises(MaskobanError, match=r"shape \(n, h, w\)"):
+        repair_many(level.tokens)
+
+
 @pytest.mark.parametrize("walls", [1, 2])
 @pytest.mark.parametrize(
     ("text", "reason"),

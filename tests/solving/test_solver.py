@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
 import textwrap
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -43,9 +45,9 @@ def mode(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def large_board(seed: int = 3) -> Tokens:
+def large_board() -> Tokens:
     """64x64, open but for scattered pillars, 20 boxes far from 20 goals: no search gets to the end of it."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(3)
     tokens = np.ones((64, 64), np.uint8)
     tokens[[0, -1], :] = tokens[:, [0, -1]] = 0
     tokens[3:-3:4, 3:-3:4] = 0
@@ -152,11 +154,53 @@ def test_what_cannot_be_asked_for() -> None:
     level = board("#@$.#")
     with pytest.raises(MaskobanError, match="unknown mode 'best': expected any, pushes or effort"):
         solve(level, "best")
-    with pytest.raises(MaskobanError, match="at least one thread"):
-        solve_many([level], threads=0)
-    for wrong in ({"states": -1}, {"megabytes": 0}, {"seconds": -0.5}, {"seconds": float("nan")}):
-        with pytest.raises(MaskobanError, match="limit"):
-            Limits(**wrong)  # type: ignore[arg-type]
+    for threads in (0, -1, 1.5, "2"):
+        with pytest.raises(
+            MaskobanError, match=f"threads must be a whole number, 1 or more, but is {threads!r}"
+        ):
+            solve_many([level], threads=threads)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("limit", "values", "sentence"),
+    [
+        ("states", (-1, 1.5, "many"), "a state limit must be a whole number, 0 or more"),
+        ("megabytes", (0, -1, 1.5, None), "a memory limit must be a whole number of MB, 1 or more"),
+        ("seconds", (-0.5, float("nan"), "1"), "a time limit must be a number of seconds, 0 or more"),
+    ],
+)
+def test_limits_that_make_no_sense(limit: str, values: tuple[Any, ...], sentence: str) -> None:
+    for value in values:
+        with pytest.raises(MaskobanError, match=f"^{sentence}, but is {value!r}$"):
+            Limits(**{limit: value})
+
+
+def test_limits_beyond_all_bounds_are_no_limits(mode: str) -> None:
+    for most in (2**44, 2**63, 10**400):
+        assert solve(board("#@$.#"), mode, Limits(most, most, most)).solved
+    assert solve(board("#@$.#"), mode, Limits(seconds=float("inf"))).solved
+    assert solve(board("#@$.#"), mode, Limits(np.int64(9), np.int32(9), np.float32(9))).solved  # type: ignore[arg-type]
+
+
+def test_more_threads_than_boards_or_sense() -> None:
+    assert solve_many([board("#@$.#")] * 300, threads=50_000).solved.all()
+
+
+def test_what_is_no_board() -> None:
+    with pytest.raises(MaskobanError, match=r"^a board is a Level or an array, not text: use Level\.parse$"):
+        solve("#@$.#")  # type: ignore[arg-type]
+    with pytest.raises(MaskobanError, match=r"^the rows of a board must be equally long$"):
+        solve([[2, 3, 4], [1]])  # type: ignore[arg-type]
+    for one, kind in (("#@$.#", "str"), (board("#@$.#"), "Level"), (7, "int")):
+        with pytest.raises(MaskobanError, match=f"^many boards are wanted, but this is one {kind}$"):
+            solve_many(one)  # type: ignore[arg-type]
+
+
+def test_boards_in_any_wrapping() -> None:
+    rows = [[2, 3, 4]], [[3, 2, 4]]
+    assert solve(rows[0]).solved  # type: ignore[arg-type]
+    for boards in (rows, np.array(rows), (np.array(each) for each in rows), map(np.array, rows)):
+        assert solve_many(boards).solved.tolist() == [True, False]  # type: ignore[arg-type]
 
 
 def test_the_state_limit_is_kept_to_the_state(mode: str) -> None:
@@ -168,7 +212,30 @@ def test_the_state_limit_is_kept_to_the_state(mode: str) -> None:
 def test_the_time_limit(mode: str) -> None:
     result = solve(large_board(), mode, Limits(seconds=0.1))
     assert (result.verdict, result.reason) == ("unknown", "time limit of 0.1 seconds reached")
-    assert 0.1 <= result.seconds < 2
+    assert result.seconds >= 0.1
+    assert result.expanded > 0
+
+
+def test_the_clock_is_looked_at_before_the_first_state_of_a_large_board(mode: str) -> None:
+    result = solve(large_board(), mode, Limits(seconds=0))
+    assert (result.verdict, result.reason) == ("unknown", "time limit of 0 seconds reached")
+    assert result.expanded == 0
+
+
+def test_a_board_stopped_by_the_clock_gives_its_memory_back(mode: str) -> None:
+    found = solve_many([large_board()] * 9, mode, threads=1, limits=Limits(megabytes=2, seconds=0))
+    assert set(found.reasons) == {"time limit of 0 seconds reached"}
+
+
+def test_fewest_moves_are_not_sought_at_any_price() -> None:
+    """Two boxes in an empty hall: the fewest pushes are found at once, but there are countless ways to go."""
+    tokens = np.full((64, 64), 1, np.uint8)
+    tokens[[10, 20, 40, 30, 45], [10, 25, 12, 40, 50]] = [2, 3, 3, 4, 4]
+    result = solve(tokens, "pushes")
+    assert (result.verdict, result.reason) == ("solved", "fewest pushes, but fewest moves not proved")
+    assert result.pushes == solve(tokens, "pushes", Limits(states=result.expanded)).pushes
+    assert result.expanded < 10_000
+    assert solves(tokens, result.solution)
 
 
 def test_a_classic_level() -> None:
@@ -188,13 +255,16 @@ def peak_megabytes():
     return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / 1024
 
 board = large_board()
+solve(board, sys.argv[1], Limits(states=1))  # whatever is only loaded when first needed
+with open("/proc/self/clear_refs", "w") as peak:
+    peak.write("5")  # the peak falls back to what is in use now
 before = peak_megabytes()
 result = solve(board, sys.argv[1], Limits(megabytes=8))
 print(result.verdict, result.reason, peak_megabytes() - before, sep="|")
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads its own memory from /proc")
+@pytest.mark.skipif(not os.access("/proc/self/clear_refs", os.W_OK), reason="reads its own memory from /proc")
 def test_memory_stays_within_its_bound(mode: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", MEMORY_PROBE, mode],
@@ -205,7 +275,7 @@ def test_memory_stays_within_its_bound(mode: str) -> None:
     )
     verdict, reason, megabytes = done.stdout.strip().split("|")
     assert (verdict, reason) == ("unknown", "memory limit of 8 MB reached")
-    assert float(megabytes) < 9
+    assert 4 < float(megabytes) < 9
 
 
 def test_a_batch_is_its_boards_one_by_one(mode: str) -> None:
@@ -226,6 +296,14 @@ def test_batches_without_solutions_and_without_boards() -> None:
     assert (found[2].solution, found[2].pushes) == ("", 1)
     assert [array.dtype for array in (found.verdicts, found.pushes, found.expanded)] == ["u1", "i4", "i8"]
     assert len(solve_many(np.zeros((0, 10, 10), np.uint8))) == len(solve_many([])) == 0
+
+
+def test_a_part_of_the_results(mode: str) -> None:
+    found = solve_many([board("#@$.#"), CLASSIC, board("#@$ #")], mode, limits=Limits(states=2))
+    part = found[1:]
+    assert isinstance(part, Results)
+    assert list(part) == list(found)[1:]
+    assert solve_many([CLASSIC] * 2, limits=Limits(states=2), solutions=False)[::-1].solutions is None
 
 
 def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -259,7 +337,7 @@ def test_ctrl_c_stops_a_batch() -> None:
             batch.wait(0.3)
         batch.send_signal(signal.SIGINT)
         assert batch.stdout.readline() == "stopped\n"
-        assert batch.wait(5) == 0
+        assert batch.wait() == 0
 
 
 def test_dead_cells() -> None:

@@ -10,16 +10,19 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.solving.replay import count
-from maskoban.solving.solver import LevelLike, Limits, Result, solve_many
+from maskoban.solving.solver import LevelLike, Limits, Result, Results, gather, solve_many
+
+_HOPEFUL = [Results.VERDICTS.index(verdict) for verdict in ("solved", "unknown")]
 
 #: From the lowest quarter of effort to the highest.
 WORDS = ("easy", "medium", "hard", "expert")
@@ -54,7 +57,7 @@ def rate(level: LevelLike, limits: Limits | None = None) -> Rating:
 
 
 def rate_many(
-    boards: NDArray[Any] | Sequence[LevelLike],
+    boards: NDArray[Any] | Iterable[LevelLike],
     threads: int | None = None,
     progress: bool = False,
     limits: Limits | None = None,
@@ -65,9 +68,16 @@ def rate_many(
     >>> [rating.pushes for rating in rate_many([Level.parse("@$ ."), Level.parse("@$.")])]
     [2, 1]
     """
-    efforts = solve_many(boards, "effort", threads, progress, limits)
+    boards = gather(boards)
     solutions = solve_many(boards, "pushes", threads, progress, limits)
-    return [_rating(effort, solution) for effort, solution in zip(efforts, solutions, strict=True)]
+    # What is refuted has no effort; a plain search would only take longer to say so.
+    hopeful = np.flatnonzero(np.isin(solutions.verdicts, _HOPEFUL)).tolist()
+    kept = boards[hopeful] if isinstance(boards, np.ndarray) else [boards[i] for i in hopeful]
+    efforts = dict(zip(hopeful, solve_many(kept, "effort", threads, progress, limits), strict=True))
+    return [
+        _rating(solution, efforts[i]) if i in efforts else Rating(solution.verdict, solution.reason)
+        for i, solution in enumerate(solutions)
+    ]
 
 
 def word_for(effort: int) -> str:
@@ -79,7 +89,7 @@ def word_for(effort: int) -> str:
     return WORDS[bisect_left(_quartiles(), effort)]
 
 
-def _rating(effort: Result, solution: Result) -> Rating:
+def _rating(solution: Result, effort: Result) -> Rating:
     # Both searches end with a push-optimal solution; the second also looks for few moves, but either may
     # have hit its limit alone.
     best = solution if solution.solved else effort

@@ -1,14 +1,19 @@
 """Which walls to take away so that an unsolvable board can be solved.
 
 An interior wall is a wall cell that lies neither in the first or last row nor in the first or last column of
-the grid; the rim is never touched. Taking one away leaves a floor tile. A solvable board cannot become
-unsolvable that way, because every solution stays legal.
+the grid, and none of whose four neighbours lies outside. Outside is the blank around a ragged level: floor
+open to the edge of the grid from which there is no way to a player, box or goal. So neither the rim nor the hull
+of a level is ever opened, not even by a pair of walls, since what goes touches nothing outside; a wall that
+touches the outside at a corner only may go. A board walled to its rim has no outside.
+
+Taking an interior wall away leaves a floor tile. A solvable board cannot become unsolvable that way, because
+every solution stays legal.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
@@ -21,9 +26,10 @@ from rich.progress import Progress
 
 from maskoban.boards import Level, MaskobanError
 from maskoban.boards.tiles import FLOOR, WALL, Tokens
-from maskoban.solving.solver import LevelLike, Limits, Results, solve_many
+from maskoban.solving.solver import LevelLike, Limits, Results, gather, solve_many
 
 Cell = tuple[int, int]
+Cells = NDArray[np.bool_]
 Solve = Callable[[Tokens], Results]
 
 # How many boards are judged together: enough to keep every core busy, few enough to bound the memory. Where
@@ -81,7 +87,7 @@ def repair(
 
 
 def repair_many(
-    boards: NDArray[Any] | Sequence[LevelLike],
+    boards: NDArray[Any] | Iterable[LevelLike],
     walls: int = 1,
     all: bool = False,
     threads: int | None = None,
@@ -96,7 +102,7 @@ def repair_many(
     """
     if walls not in (1, 2):
         raise MaskobanError(f"walls must be 1 or 2, not {walls}")
-    tokens = [each.tokens if isinstance(each, Level) else each for each in boards]
+    tokens = list(gather(boards))
     repairs = [Repair("unknown")] * len(tokens)
     solve = partial(solve_many, threads=threads, limits=limits, solutions=False)
     with Progress(console=Console(stderr=True), disable=not progress) as bar:
@@ -110,13 +116,16 @@ def repair_many(
 
 
 def interior_walls(tokens: Tokens) -> list[Cell]:
-    """The walls of a board that are not on its rim, in reading order.
+    """The walls of a board that are neither on its rim nor beside what lies outside, in reading order.
 
     >>> interior_walls(Level.parse("#####\\n#@# #\\n#####").tokens)
     [(1, 2)]
+    >>> interior_walls(Level.parse("\\n".join(["      ", " #### ", " #@#  ", " ###  ", "      "])).tokens)
+    []
     """
-    rows, columns = np.nonzero(tokens[1:-1, 1:-1] == WALL)
-    return list(zip((rows + 1).tolist(), (columns + 1).tolist(), strict=True))
+    walls = (tokens == WALL) & ~_rim(tokens)
+    walls &= ~_beside(_outside(tokens))
+    return [(row, column) for row, column in np.argwhere(walls).tolist()]
 
 
 def _batches_of_one_size(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
@@ -179,16 +188,43 @@ def _removals(board: Tokens, size: int) -> Iterator[tuple[Cell, ...]]:
 
     A wall with only walls around it opens nothing when it goes, so the rest of its set would do as well.
     """
-    free = board != WALL
-    beside = np.zeros_like(free)
-    beside[1:] |= free[:-1]
-    beside[:-1] |= free[1:]
-    beside[:, 1:] |= free[:, :-1]
-    beside[:, :-1] |= free[:, 1:]
+    beside = _beside(board != WALL)
     for cells in combinations(interior_walls(board), size):
         opening = [cell for cell in cells if beside[cell]]
         if opening and all(cell in opening or _touch(cell, opening[0]) for cell in cells):
             yield cells
+
+
+def _outside(tokens: Tokens) -> Cells:
+    """The floor open to the edge of the grid from which there is no way to anything that matters in the game."""
+    free = tokens != WALL
+    at_edge: Cells = free & _rim(tokens)
+    if not at_edge.any():
+        return at_edge
+    return _flood(at_edge, free & ~_flood(free & (tokens != FLOOR), free))
+
+
+def _rim(tokens: Tokens) -> Cells:
+    rim = np.ones(tokens.shape, np.bool_)
+    rim[1:-1, 1:-1] = False
+    return rim
+
+
+def _flood(start: Cells, through: Cells) -> Cells:
+    reached = start & through
+    while ((grown := reached | (_beside(reached) & through)) != reached).any():
+        reached = grown
+    return reached
+
+
+def _beside(cells: Cells) -> Cells:
+    """Every cell that has one of these above, below, left or right of it."""
+    beside = np.zeros_like(cells)
+    beside[1:] |= cells[:-1]
+    beside[:-1] |= cells[1:]
+    beside[:, 1:] |= cells[:, :-1]
+    beside[:, :-1] |= cells[:, 1:]
+    return beside
 
 
 def _touch(one: Cell, other: Cell) -> bool:

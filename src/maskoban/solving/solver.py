@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias
+from numbers import Integral, Real
+from typing import Any, ClassVar, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,13 +25,20 @@ MODES = ("any", "pushes", "effort")
 
 LevelLike: TypeAlias = Level | NDArray[Any]
 
+# What the native core can count to; a larger limit is no limit.
+_MOST_STATES, _MOST_MEGABYTES, _MOST_SECONDS = 2**63 - 1, 2**40, 1e9
+
+# Beyond this more threads help nobody.
+_MOST_THREADS = 256
+
 
 @dataclass(frozen=True)
 class Limits:
     """What one search may use before it gives up with ``unknown``.
 
     ``states`` counts expanded states, ``megabytes`` bounds the memory of each thread's search, ``seconds`` is
-    wall time a board. ``None`` means no limit.
+    wall time a board; the clock is looked at now and then, so a trivial board may be solved within
+    ``seconds=0``. ``None`` means no limit.
 
     >>> Limits(states=1000).states
     1000
@@ -41,12 +49,16 @@ class Limits:
     seconds: float | None = None
 
     def __post_init__(self) -> None:
-        if self.states is not None and self.states < 0:
-            raise MaskobanError(f"a state limit cannot be negative, but is {self.states}")
-        if self.megabytes < 1:
-            raise MaskobanError(f"a memory limit must be at least 1 MB, but is {self.megabytes}")
-        if self.seconds is not None and not self.seconds >= 0:
-            raise MaskobanError(f"a time limit cannot be negative, but is {self.seconds}")
+        if self.states is not None and not _is_count(self.states, least=0):
+            raise MaskobanError(f"a state limit must be a whole number, 0 or more, but is {self.states!r}")
+        if not _is_count(self.megabytes, least=1):
+            raise MaskobanError(
+                f"a memory limit must be a whole number of MB, 1 or more, but is {self.megabytes!r}"
+            )
+        if self.seconds is not None and not (isinstance(self.seconds, Real) and self.seconds >= 0):
+            raise MaskobanError(
+                f"a time limit must be a number of seconds, 0 or more, but is {self.seconds!r}"
+            )
 
 
 @dataclass(frozen=True)
@@ -96,8 +108,21 @@ class Results(Sequence[Result]):
     def __len__(self) -> int:
         return len(self.verdicts)
 
-    # Slices are left to NumPy on the arrays themselves.
-    def __getitem__(self, index: int) -> Result:  # type: ignore[override]
+    @overload
+    def __getitem__(self, index: int) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> Results: ...
+    def __getitem__(self, index: int | slice) -> Result | Results:
+        if isinstance(index, slice):
+            return Results(
+                self.verdicts[index],
+                self.reasons[index],
+                self.pushes[index],
+                self.moves[index],
+                self.expanded[index],
+                self.seconds[index],
+                None if self.solutions is None else self.solutions[index],
+            )
         return Result(
             verdict=self.VERDICTS[self.verdicts[index]],
             reason=self.reasons[index],
@@ -119,14 +144,14 @@ def solve(level: LevelLike, mode: str = "any", limits: Limits | None = None) -> 
 
 
 def solve_many(
-    boards: NDArray[Any] | Sequence[LevelLike],
+    boards: NDArray[Any] | Iterable[LevelLike],
     mode: str = "any",
     threads: int | None = None,
     progress: bool = False,
     limits: Limits | None = None,
     solutions: bool = True,
 ) -> Results:
-    """Solve an ``(n, h, w)`` array, or a sequence of boards of any sizes, on all cores or on ``threads``.
+    """Solve an ``(n, h, w)`` array, or boards of any sizes one after another, on all cores or on ``threads``.
 
     ``progress`` shows a bar; Ctrl-C stops the whole batch; ``solutions=False`` saves building the texts.
 
@@ -135,9 +160,10 @@ def solve_many(
     """
     if mode not in MODES:
         raise MaskobanError(f"unknown mode {mode!r}: expected any, pushes or effort")
-    if threads is not None and threads < 1:
-        raise MaskobanError(f"at least one thread is needed, but threads is {threads}")
+    if threads is not None and not _is_count(threads, least=1):
+        raise MaskobanError(f"threads must be a whole number, 1 or more, but is {threads!r}")
     limits = limits or Limits()
+    boards = gather(boards)
     n = len(boards)
     found = Results(
         verdicts=np.zeros(n, np.uint8),
@@ -153,10 +179,10 @@ def solve_many(
             part = _core.solve_boards(
                 stack,
                 MODES.index(mode),
-                -1 if limits.states is None else limits.states,
-                limits.megabytes,
-                -1.0 if limits.seconds is None else limits.seconds,
-                threads or _cores(),
+                -1 if limits.states is None else min(int(limits.states), _MOST_STATES),
+                min(int(limits.megabytes), _MOST_MEGABYTES),
+                -1.0 if limits.seconds is None else float(min(limits.seconds, _MOST_SECONDS)),
+                min(int(threads or _cores()), _MOST_THREADS),
                 solutions,
                 bar.show if progress else None,
             )
@@ -183,14 +209,36 @@ def dead_cells(level: LevelLike) -> NDArray[np.bool_]:
     return _core.dead_cells(_tokens(level))
 
 
+def gather(boards: NDArray[Any] | Iterable[LevelLike]) -> Tokens | list[Tokens]:
+    """The tokens of many boards, checked: an (n, h, w) array stays one, all else becomes a list.
+
+    >>> [tokens.shape for tokens in gather(Level.parse(text) for text in ("#@$.#", "@$."))]
+    [(1, 5), (1, 3)]
+    """
+    if isinstance(boards, np.ndarray):
+        return _checked(boards, dimensions=3)
+    if isinstance(boards, str | Level) or not isinstance(boards, Iterable):
+        raise MaskobanError(f"many boards are wanted, but this is one {type(boards).__name__}")
+    return [_tokens(board) for board in boards]
+
+
+def _is_count(number: object, least: int) -> bool:
+    return isinstance(number, Integral) and int(number) >= least
+
+
 def _tokens(level: LevelLike) -> Tokens:
     """A contiguous (h, w) array of tokens."""
+    if isinstance(level, str):
+        raise MaskobanError("a board is a Level or an array, not text: use Level.parse")
     board = level.tokens if isinstance(level, Level) else level
     return _checked(board, dimensions=2)
 
 
 def _checked(boards: NDArray[Any], dimensions: int) -> Tokens:
-    array = np.asarray(boards)
+    try:
+        array = np.asarray(boards)
+    except ValueError:
+        raise MaskobanError("the rows of a board must be equally long") from None
     if array.ndim != dimensions:
         wanted = "(h, w)" if dimensions == 2 else "(n, h, w)"
         raise MaskobanError(f"boards must have shape {wanted}, but this array has shape {array.shape}")
@@ -202,18 +250,17 @@ def _checked(boards: NDArray[Any], dimensions: int) -> Tokens:
     return np.ascontiguousarray(array)
 
 
-def _by_shape(boards: NDArray[Any] | Sequence[LevelLike]) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
+def _by_shape(boards: Tokens | list[Tokens]) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
     """Batches of equal shape, each with the places of its boards in the whole."""
     if isinstance(boards, np.ndarray):
         if len(boards):
-            yield np.arange(len(boards)), _checked(boards, dimensions=3)
+            yield np.arange(len(boards)), boards
         return
-    tokens = [_tokens(board) for board in boards]
     places: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for i, board in enumerate(tokens):
+    for i, board in enumerate(boards):
         places[board.shape].append(i)
     for where in places.values():
-        yield np.array(where), np.stack([tokens[i] for i in where])
+        yield np.array(where), np.stack([boards[i] for i in where])
 
 
 def _cores() -> int:
