@@ -62,10 +62,13 @@ def test_opened_in_chromium(browser: Browser, whole_report: Whole, width: int, s
 
 
 def test_on_paper_it_is_day(browser: Browser, whole_report: Whole) -> None:
-    page = browser.new_page(color_scheme="dark")
+    a4_within_margins: Any = {"width": 672, "height": 1000}
+    page = browser.new_page(viewport=a4_within_margins, color_scheme="dark")
     page.goto((whole_report[0] / "report.html").as_uri())
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(253, 251, 247)"
+    cut_off = "all => all.filter(each => each.scrollWidth > each.clientWidth).length"
+    assert page.eval_on_selector_all("html, .scroll", cut_off) == 0
     assert page.pdf().startswith(b"%PDF")
     page.close()
 

@@ -22,7 +22,7 @@ def own_names(svg: str, name: str) -> str:
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "", numbers: bool = True) -> str:
     """A table whose first column names the rows; columns of numbers end at their right edge.
 
-    >>> "<td>82.7 %<small> (82.2 to 83.2)</small></td>" in table(("", "solvable"), [("best", "82.7 % (82.2 to 83.2)")],
+    >>> "<td>82.7 % <small>(82.2 to 83.2)</small></td>" in table(("", "solvable"), [("best", "82.7 % (82.2 to 83.2)")],
     ...                                                        numbers=False)
     True
     """
@@ -39,7 +39,7 @@ def table(heads: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "", n
 
 def _cell(text: str) -> str:
     """A number, with its interval in smaller letters."""
-    return re.sub(r"( \([^()]* to [^()]*\))$", r"<small>\1</small>", escape(text))
+    return re.sub(r" (\([^()]* to [^()]*\))$", r" <small>\1</small>", escape(text))
 
 
 def pair(left: str, right: str) -> str:
