@@ -4,39 +4,44 @@
 # Both need only Python >= 3.11 and a C++20 compiler.
 
 PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
+
+# Each has an environment of its own: one holds the package as users install it, the other the source itself.
+DEMO := .venv-demo
+DEV  := .venv
+BIN  := $(DEV)/bin
 
 .PHONY: demo test lint clean
 
-demo: $(VENV)/.light
+demo: $(DEMO)/.installed
 	@mkdir -p demo
-	$(BIN)/maskoban generate -n 9 --seed 7 --out demo/boards.sok --picture demo/boards.png --animate demo/denoise.gif
+	$(DEMO)/bin/maskoban generate -n 9 --seed 7 --out demo/boards.sok --picture demo/boards.png --animate demo/denoise.gif
 
-test: $(VENV)/.full lint
+test: $(DEV)/.installed lint
 	$(BIN)/python -m pytest -n 2
 
-lint: $(VENV)/.full
+lint: $(DEV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # What is compiled into the wheel: a change in any of these reinstalls the package.
-NATIVE := CMakeLists.txt pyproject.toml $(wildcard native/*)
+NATIVE := CMakeLists.txt pyproject.toml constraints.txt $(wildcard native/*)
+# What else is in it: code, weights, pages.
+CONTENT := $(shell find src -type f -not -name '*.so' -not -name '*.pyc')
 
-$(VENV)/bin/python:
-	$(PYTHON) -m venv $(VENV)
+$(DEMO)/bin/python $(DEV)/bin/python:
+	$(PYTHON) -m venv $(@D:/bin=)
 
 # The package alone, the way a user installs it (no torch).
-$(VENV)/.light: $(VENV)/bin/python $(NATIVE) $(shell find src -name '*.py')
-	$(BIN)/pip install --quiet -c constraints.txt .
+$(DEMO)/.installed: $(DEMO)/bin/python $(NATIVE) $(CONTENT)
+	$(DEMO)/bin/pip install --quiet -c constraints.txt .
 	@touch $@
 
 # The package with its extras, editable, for tests.
-$(VENV)/.full: $(VENV)/bin/python $(NATIVE) constraints.txt
+$(DEV)/.installed: $(DEV)/bin/python $(NATIVE)
 	$(BIN)/pip install --quiet -c constraints.txt "scikit-build-core>=0.10" "nanobind>=2.4" ninja cmake
 	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation -e ".[train,dev,studio,report]"
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist demo
+	rm -rf $(DEMO) $(DEV) build dist demo
