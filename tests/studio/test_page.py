@@ -232,6 +232,16 @@ def test_hint_and_solution(page: Page, studio: str) -> None:
     expect(page.locator("#best")).to_have_text("–")  # looking it up is no feat
 
 
+def test_the_solution_is_shown_and_not_ones_own_moves_again(page: Page, studio: str) -> None:
+    play(page, studio, ROOM)
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("z")
+    page.click("#solution summary")
+    page.locator("#speed").fill("10")
+    page.click("#solution-play")
+    expect(page.locator("#play-message")).to_have_text(re.compile("^Solved in .* and 5 pushes!"))
+
+
 def test_a_quiet_warning_when_it_has_become_unsolvable(page: Page, studio: str) -> None:
     play(page, studio, "######\n#    #\n# $ .#\n#@   #\n######")
     page.click("#shade")
@@ -320,10 +330,28 @@ def test_nonsense_is_refused_with_a_sentence(page: Page) -> None:
     page.click("[data-tab=draw]")
     page.click("#import")
     page.fill("#import-text", "no board at all")
-    page.complaints.append("expected: the browser reports the 422")  # type: ignore[attr-defined]
     page.click("#import-go")
     expect(page.locator("#import-message")).to_contain_text("no level in it")
+    (complaint,) = page.complaints  # type: ignore[attr-defined]
+    assert "422" in complaint  # the browser's own remark on the refusal
     page.complaints.clear()  # type: ignore[attr-defined]
+
+
+def test_boards_can_be_dropped_and_pasted_anywhere(page: Page) -> None:
+    for kind, board in (("drop", ROOM), ("paste", BLOCKED)):
+        page.evaluate(
+            """([kind, board]) => {
+                const data = new DataTransfer();
+                if (kind === "drop") data.items.add(new File([board], "board.xsb"));
+                else data.setData("text/plain", board);
+                const event = kind === "drop"
+                    ? new DragEvent("drop", { dataTransfer: data, bubbles: true })
+                    : new ClipboardEvent("paste", { clipboardData: data, bubbles: true });
+                document.body.dispatchEvent(event);
+            }""",
+            [kind, board],
+        )
+        shows(page.locator("#draw-board"), board)
 
 
 def test_a_shared_link_opens_the_same_board(browser: Browser, studio: str) -> None:

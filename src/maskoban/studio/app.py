@@ -65,6 +65,7 @@ def create_app(
         warming = asyncio.create_task(app.state.searches.quick.warm())
         yield
         warming.cancel()
+        await asyncio.gather(warming, return_exceptions=True)
         app.state.easel.close()
         await app.state.searches.close()
 

@@ -20,6 +20,7 @@ let game, text, view;
 let chosen, routes = new Map(); // the box taken in hand, and where it can go
 let pressed = null; // where a pointer went down
 let dead = null;
+let ahead = null; // all moves, when those still to come are a solution
 let helped = false; // the solution was looked at, so a win is not one's own
 let timer = null, queue = "";
 let hintCells = null;
@@ -60,7 +61,7 @@ export function load(board, saved = null) {
     for (const letter of saved.moves) if (!game.step(letter)) break;
     game.goTo(saved.at);
   }
-  dead = null;
+  dead = ahead = null;
   chosen = undefined;
   say("");
   $("par").textContent = "–";
@@ -188,13 +189,14 @@ async function solution(asking) {
 // Solutions are played like anything that was taken back: by going forward again.
 function putAhead(lurd, at) {
   game.goTo(at);
-  game.moves = game.played + lurd;
+  game.moves = ahead = game.played + lurd;
   helped = true;
 }
 
 async function withSolution(then) {
   finishQueue();
-  if (game.at === game.moves.length) {
+  // What lies ahead may also be one's own moves, taken back.
+  if (game.moves !== ahead || game.at === game.moves.length) {
     const found = await solution(hinting);
     if (!found) return;
     putAhead(found, game.at);
