@@ -97,10 +97,10 @@ def outcomes(repairs: dict[str, Any]) -> Figure:
                 axes.text(
                     left + share / 2,
                     y,
-                    f"{share:.1%}".replace("%", " %"),
+                    _percent(share),
                     ha="center",
                     va="center",
-                    color=theme.ON_OURS if name == "solvable" else "#1b2b33",
+                    color=theme.ON_OURS if name == "solvable" else theme.ON_ONE_WALL,
                 )
             left += share
     axes.set(xlim=(0, 1), ylim=(-0.5, 1.5), yticks=(1, 0), yticklabels=("these boards", "the paper's"))

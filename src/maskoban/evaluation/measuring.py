@@ -29,7 +29,7 @@ from maskoban.evaluation.reference import load_reference
 from maskoban.evaluation.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.sample import Sample, draw_sample, identity, read_sample
 from maskoban.evaluation.solvability import measure_solvability
-from maskoban.evaluation.stages import Stages, plain
+from maskoban.evaluation.stages import Stages, fingerprint, plain
 from maskoban.evaluation.sweeps import complete_how, measure_setting, settings
 from maskoban.evaluation.tiles import count_tiles
 from maskoban.evaluation.training_log import read_training
@@ -70,6 +70,13 @@ class Measuring:
         self.gallery: dict[str, Any] = {}
         self.notes: dict[str, str] = {}
         self.reference = load_reference()
+        # What every measure depends on besides the boards.
+        self._yardstick = {
+            "maskoban": maskoban.__version__,
+            "reference": fingerprint(
+                *self.reference.patterns, np.array(list(self.reference.held_out_jsd.values()))
+            ),
+        }
         self.read_log()
         if isinstance(source, Model):
             self.how: How = {"polish": plan.polish}
@@ -196,7 +203,7 @@ class Measuring:
         cells = len(drawn_cells(model.denoiser))
         return self.stages.numbers(
             name,
-            {"boards": sample.fingerprint, "how": drawing, "maskoban": maskoban.__version__},
+            {"boards": sample.fingerprint, "how": drawing, **self._yardstick},
             lambda: measure_setting(sample.boards, drawing, cells, self.reference, LIMITS),
         )
 
@@ -230,7 +237,7 @@ class Measuring:
         self.measures[name] = self.stages.numbers(name, self._inputs() | inputs, make)
 
     def _inputs(self) -> dict[str, Any]:
-        return {"boards": self.sample.fingerprint, "maskoban": maskoban.__version__}
+        return {"boards": self.sample.fingerprint, **self._yardstick}
 
 
 def _file_or_name(source: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from html import escape
 from importlib.resources import files
@@ -380,10 +379,12 @@ class _Page:
         return html
 
     def foot(self) -> str:
-        source = escape(json.dumps(self.report["source"], ensure_ascii=False))
+        facts = self.report["source"] | self.report["source"].get("model", {})
+        told = (f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "model")
         return (
             f"<footer><p>Made by maskoban {escape(self.report['maskoban'])}. Every number is in "
-            f"report.json, every figure with its data in the folder figures.</p><p>{source}</p></footer>"
+            "report.json, every figure with its data in the folder figures.</p>"
+            f"<p>{escape(' · '.join(told))}</p></footer>"
         )
 
     def figure(self, name: str, caption: str, kind: str = "") -> str:

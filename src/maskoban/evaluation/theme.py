@@ -11,6 +11,7 @@ from maskoban.pictures import palette
 
 INK, SOFT, GRID, PAGE, CARD = "#2d3142", "#6a7083", "#ddd6c8", "#fdfbf7", "#f3eee4"
 OURS, ON_OURS, THEIRS, PAPER = "#0b7a8c", "#fffffe", "#b86a1b", "#b92c60"
+ONE_WALL, ON_ONE_WALL = "#6fb7b9", "#1b2b33"
 
 #: Each colour of the charts by night.
 NIGHT = {
@@ -21,6 +22,8 @@ NIGHT = {
     CARD: "#1e212a",
     OURS: "#4cc3d1",
     ON_OURS: "#0b2a30",
+    ONE_WALL: "#2b6d75",
+    ON_ONE_WALL: "#f4f1ea",
     THEIRS: "#f0aa55",
     PAPER: "#f27aa8",
 }
@@ -34,7 +37,7 @@ NIGHT_AROUND_BOARDS = {
 }
 
 #: How boards end up, from good to bad: told apart by lightness too.
-FATES = {"solvable": OURS, "one wall": "#6fb7b9", "two walls": "#e3b45f", "broken": "#b92c60"}
+FATES = {"solvable": OURS, "one wall": ONE_WALL, "two walls": "#e3b45f", "broken": PAPER}
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 
