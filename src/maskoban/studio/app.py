@@ -17,10 +17,10 @@ from fastapi.responses import Response, StreamingResponse
 
 import maskoban
 from maskoban.boards import Level, MaskobanError
-from maskoban.diffusion.model import Model, load
+from maskoban.diffusion.model import Model
 from maskoban.diffusion.sampler import blank
 from maskoban.studio import messages, refusals
-from maskoban.studio.drawing import Easel, Reveal
+from maskoban.studio.drawing import Easel, Reveal, shipped_model
 from maskoban.studio.guard import Door, Guard
 from maskoban.studio.messages import REPAIR_SECONDS
 from maskoban.studio.refusals import RESPONSES, Broken, Busy, Gone
@@ -51,7 +51,7 @@ _PICTURES = {"png": "image/png", "svg": "image/svg+xml", "gif": "image/gif"}
 
 
 def create_app(
-    load_model: Callable[[], Model] = load, door: Door | None = None, capacity: int = 64
+    load_model: Callable[[], Model] = shipped_model, door: Door | None = None, capacity: int = 64
 ) -> FastAPI:
     """The application, with its own threads and solver processes while it runs.
 
