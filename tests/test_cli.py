@@ -109,6 +109,12 @@ def test_a_limit_makes_a_verdict_unknown(easy: Path) -> None:
     assert (code, row["verdict"], row["reason"]) == (1, "unknown", "state limit of 1 reached")
 
 
+@pytest.mark.parametrize("limit", ["--states", "--megabytes", "--seconds"])
+def test_a_limit_that_no_machine_could_reach_limits_nothing(limit: str, easy: Path) -> None:
+    code, (row,) = run_json("solve", easy, limit, 10**20)
+    assert (code, row["verdict"]) == (0, "solved")
+
+
 def test_a_collection_longer_than_a_chunk_keeps_its_numbering(tmp_path: Path) -> None:
     write(tmp_path / "many.xsb", [EASY, WALLED] * (CHUNK + 1))
     _, found = run_json("solve", tmp_path / "many.xsb")
