@@ -20,8 +20,10 @@ from maskoban.pictures.surroundings import looks
 from maskoban.solving import solve, solves
 from maskoban.studio.app import create_app
 from tests.studio.serving import KNOWN, Known, known_model, serving
+from tests.studio.test_command import command
 
 CHROMIUM = which("chromium")
+expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -410,6 +412,21 @@ def test_two_people_do_not_meet(browser: Browser) -> None:
 
 
 def test_the_page_recovers_when_the_server_is_killed_and_restarted(browser: Browser) -> None:
+    with command() as (process, address):
+        page = person(browser, address.rstrip("/"))
+        process.kill()
+        process.wait()
+        page.click("#generate")
+        expect(page.locator("#offline")).to_be_visible()
+    with command("--port", address.rstrip("/").rpartition(":")[2]):
+        expect(page.locator("#offline")).to_be_hidden()
+        page.fill("[name=count]", "1")
+        page.click("#generate")
+        expect(page.locator("#watch-boards .verdict b")).to_have_count(1, timeout=60_000)
+    page.context.close()
+
+
+def test_the_page_recovers_when_the_server_stops_during_a_drawing(browser: Browser) -> None:
     with serving(create_app(lambda: known_model(0.05))) as address:
         page = person(browser, address)
         page.click("#generate")

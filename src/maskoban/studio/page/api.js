@@ -63,6 +63,8 @@ export async function listen(what, body, hear, signal) {
         const [, name, data] = text.slice(0, cut).match(/^event: (.*)\ndata: (.*)$/s);
         ended ||= name === "end" || name === "error";
         hear(name, JSON.parse(data));
+        // A server that stops says so first: look whether it is still there.
+        if (name === "error") for (const soon of [500, 3000]) setTimeout(() => health().catch(() => {}), soon);
       }
     }
   } catch (error) {
