@@ -14,13 +14,12 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
 from torch import nn
 
-import maskoban.diffusion.model as model_module
+from maskoban.diffusion.model import model_folder
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
 from maskoban.diffusion.sampler import pick_tiles, probabilities
 
@@ -82,7 +81,7 @@ def main() -> None:
     p.add_argument("--boards", type=int, default=32)
     p.add_argument("--rounds", type=int, default=7)
     a = p.parse_args()
-    folder: Path = model_module._folder("best")
+    folder = model_folder("best")
     ours = {path.stem: OnnxDenoiser(path) for path in sorted(folder.glob("*.onnx"))}
     parameters = next(iter(ours.values())).facts["parameters"]
     blocks = round(parameters / 789_760)

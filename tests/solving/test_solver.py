@@ -210,10 +210,9 @@ def test_the_state_limit_is_kept_to_the_state(mode: str) -> None:
 
 
 def test_the_time_limit(mode: str) -> None:
-    result = solve(large_board(), mode, Limits(seconds=0.1))
-    assert (result.verdict, result.reason) == ("unknown", "time limit of 0.1 seconds reached")
-    assert result.seconds >= 0.1
-    assert result.expanded > 0
+    result = solve(large_board(), mode, Limits(seconds=0.01))
+    assert (result.verdict, result.reason) == ("unknown", "time limit of 0.01 seconds reached")
+    assert result.seconds >= 0.01
 
 
 def test_the_clock_is_looked_at_before_the_first_state_of_a_large_board(mode: str) -> None:

@@ -53,7 +53,7 @@ def load(
     """
     if precision not in get_args(Precision):
         raise MaskobanError(f"precision is one of {', '.join(get_args(Precision))}, not {precision!r}")
-    folder = _folder(source)
+    folder = model_folder(source)
     graph = folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")
     if device == "cpu" and graph.is_file():
         exported = OnnxDenoiser(graph)
@@ -77,7 +77,8 @@ def _weights() -> Path:
     return Path(__file__).parents[1] / "weights"
 
 
-def _folder(source: str | os.PathLike[str]) -> Path:
+def model_folder(source: str | os.PathLike[str]) -> Path:
+    """Where the model of this name lies: in the package, on disk, or, once downloaded, in the hub's cache."""
     name = os.fspath(source)
     if (_weights() / name / "model.onnx").is_file():
         return _weights() / name

@@ -11,15 +11,13 @@ import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards import Level, Tokens
 from maskoban.diffusion.denoiser import Denoiser
-from maskoban.diffusion.model import Model
+from maskoban.diffusion.model import Model, model_folder
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
 from maskoban.diffusion.sampler import drawn_cells, probabilities
 from maskoban.studio.refusals import Busy, Gone
@@ -34,7 +32,7 @@ def shipped_model() -> Model:
     Two drawings side by side keep two cores as busy as one drawing on both would, and on a busy machine none waits
     for its other half: there this is twice as fast.
     """
-    denoiser = OnnxDenoiser(Path(str(files("maskoban"))) / "weights" / "best" / "model.onnx", threads=1)
+    denoiser = OnnxDenoiser(model_folder("best") / "model.onnx", threads=1)
     return Model(denoiser, denoiser.facts)
 
 
