@@ -68,7 +68,9 @@ def test_the_whole_way_of_drawing_makes_boards_that_are_well_formed_and_mostly_s
     boards = model.sample(16, seed=1)
     verdicts = [maskoban.solve(board).verdict for board in boards]
     assert verdicts.count("malformed") <= 1
-    assert verdicts.count("solved") >= 9  # 82.7 % on average: fewer than 9 of 16 is three chances in a thousand
+    assert (
+        verdicts.count("solved") >= 9
+    )  # 82.7 % on average: fewer than 9 of 16 is three chances in a thousand
     assert 55 < (boards == WALL).sum((1, 2)).mean() < 80
 
 
