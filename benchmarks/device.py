@@ -87,7 +87,7 @@ def check_feedforward() -> None:
     w = torch.randn(1024, 256, device="cuda", dtype=torch.bfloat16, requires_grad=True)
     grad = torch.randn(64, 64, 1024, device="cuda", dtype=torch.bfloat16)
     y = feedforward.squared_relu_linear(x, w)
-    exact = torch.relu(x.float() @ w.float().T).square()
+    exact = torch.relu(feedforward.rms_norm(x.float()) @ w.float().T).square()
     pairs = [
         (y, exact),
         *zip(

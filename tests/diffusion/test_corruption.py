@@ -6,12 +6,13 @@ import math
 from itertools import combinations
 
 import numpy as np
+import pytest
 import torch
 from scipy.stats import binom
 
 from maskoban.boards.tiles import MASK
 from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_independently
-from maskoban.diffusion.schedule import masked_share
+from maskoban.diffusion.schedule import masked_share, rarity
 from tests.diffusion.dummies import agrees
 
 CPU = torch.device("cpu")
@@ -61,6 +62,15 @@ def test_times_are_uniform_from_1_to_T() -> None:
     torch.manual_seed(4)
     t = draw_times(30_000, 10, stratified=False, device=CPU)
     assert agrees(np.bincount(t, minlength=11)[1:], np.full(10, 0.1))
+
+
+def test_a_power_draws_few_hidden_cells_more_often_and_rarity_makes_up_for_it() -> None:
+    torch.manual_seed(9)
+    t = draw_times(30_000, 10, stratified=False, device=CPU, power=2.0)
+    share = np.sqrt(np.arange(1, 11) / 10) - np.sqrt(np.arange(10) / 10)
+    assert agrees(np.bincount(t, minlength=11)[1:], share)
+    assert (rarity(10, 2.0)[1:] * share).tolist() == pytest.approx([0.1] * 10)
+    assert rarity(10, 1.0)[1:].tolist() == pytest.approx([1.0] * 10)
 
 
 def test_stratified_times_spread_over_every_batch_and_stay_uniform() -> None:

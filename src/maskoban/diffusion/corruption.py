@@ -19,17 +19,18 @@ class Corrupted:
     t: Tensor  # (boards,) int64 in 1 ... T
 
 
-def draw_times(boards: int, steps: int, stratified: bool, device: torch.device) -> Tensor:
-    """t for every board: independent uniform draws from 1 ... T, or stratified.
+def draw_times(boards: int, steps: int, stratified: bool, device: torch.device, power: float = 1.0) -> Tensor:
+    """t = ceil(T u^power) for every board, u independent and uniform, or stratified.
 
-    Stratified times share one random offset and are otherwise evenly spread, so that every batch holds every
-    part of the range: the same distribution a board, less noise a batch.
+    Stratified u share one random offset and are otherwise evenly spread, so that every batch holds every
+    part of the range: the same distribution a board, less noise a batch. A power above 1 draws small t, few hidden
+    cells, more often; ``schedule.rarity`` is what such an example must then weigh less.
     """
     if stratified:
         place = (torch.arange(boards, device=device) + torch.rand(1, device=device)) / boards
     else:
         place = torch.rand(boards, device=device)
-    return (place * steps).long().clamp(max=steps - 1) + 1
+    return (place**power * steps).long().clamp(max=steps - 1) + 1
 
 
 def hide_independently(boards: Tensor, t: Tensor, masked_share: Tensor) -> Corrupted:

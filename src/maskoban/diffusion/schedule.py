@@ -51,3 +51,18 @@ def weights(schedule: Schedule, steps: int, cap: float) -> NDArray[np.float32]:
     """
     table = [cap] + [min(uncapped_weight(schedule, t, steps), cap) for t in range(1, steps + 1)]
     return np.array(table, dtype=np.float32)
+
+
+def rarity(steps: int, power: float) -> NDArray[np.float32]:
+    """1 / (T P(t)) for t = 0 ... T, as a table to index with t, where t = ceil(T u^power) for a uniform u.
+
+    P(t) = (t/T)^(1/power) - ((t-1)/T)^(1/power). Times this, an example weighs in the mean what it did under
+    uniform times, whatever the power: only the noise differs. One hidden cell tells much less than thirty, so
+    the gradient of a few-mask example is many times noisier, and drawing such examples more often pays.
+
+    >>> rarity(64, power=2.0)[[1, 16, 64]].round(2).tolist()
+    [0.12, 0.98, 1.99]
+    """
+    t = np.arange(1, steps + 1) / steps
+    share = np.diff(t ** (1 / power), prepend=0.0)
+    return np.concatenate([[0.0], 1 / (steps * share)]).astype(np.float32)

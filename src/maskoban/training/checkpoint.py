@@ -101,6 +101,7 @@ def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, d
     try:
         settings = json.loads(metadata["preset"])
         settings["betas"] = tuple(settings["betas"])
+        settings.setdefault("time_power", 1.0)  # runs from before there was a choice
         preset = Preset(**settings)
         progress = Progress(**json.loads(metadata["progress"]))
         extra = json.loads(metadata.get("extra", "{}"))

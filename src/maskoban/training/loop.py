@@ -31,7 +31,7 @@ from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_indepen
 from maskoban.diffusion.network import load_weights, restore_network
 from maskoban.diffusion.objective import objective
 from maskoban.diffusion.sampler import blank, draw
-from maskoban.diffusion.schedule import masked_share, weights
+from maskoban.diffusion.schedule import masked_share, rarity, weights
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import (
     Progress,
@@ -103,6 +103,7 @@ class Trainer:
         self.weights = torch.tensor(
             weights(preset.schedule, preset.diffusion_steps, preset.weight_cap), device=self.device
         )
+        self.rarity = torch.tensor(rarity(preset.diffusion_steps, preset.time_power), device=self.device)
         self.loss = torch.compile(self._loss, dynamic=False) if self.options.compile else self._loss
         self._epoch, self._order = -1, torch.empty(0)
         self._recorded: RecordedStep | None = None
@@ -157,14 +158,15 @@ class Trainer:
 
     def _loss(self, boards: Tensor) -> Tensor:
         """The objective on one batch, noise included: the whole of it is compiled into one step."""
-        preset = self.preset
-        t = draw_times(len(boards), preset.diffusion_steps, preset.stratified, boards.device)
+        preset, training = self.preset, self.network.training
+        power = preset.time_power if training else 1.0  # held-out losses compare across powers, noise and all
+        t = draw_times(len(boards), preset.diffusion_steps, preset.stratified, boards.device, power)
         if preset.corruption == "exact":
             corrupted = hide_exactly(boards, t, preset.diffusion_steps)
         else:
             corrupted = hide_independently(boards, t, self.share)
         logits = self.network(corrupted.tokens, corrupted.t if self.network.timed else None)
-        return objective(logits, boards, corrupted, self.weights)
+        return objective(logits, boards, corrupted, self.weights * self.rarity if training else self.weights)
 
     def _batch(self, step: int) -> Tensor:
         """Batch number ``step``: every epoch is a new order of the corpus, the incomplete last batch left out."""

@@ -31,6 +31,7 @@ class Preset:
     schedule: Schedule
     corruption: Literal["independent", "exact"]
     stratified: bool
+    time_power: float  # t = T u^power: above 1, examples with few hidden cells come more often and weigh less
     weight_cap: float
 
     # Optimisation. Muon takes the matrices of the blocks, AdamW everything else (or everything).
@@ -67,6 +68,8 @@ class Preset:
             raise MaskobanError(f"d must be a multiple of four times the {self.heads} heads, and is {self.d}")
         if not 0 < self.decay_share <= 1:
             raise MaskobanError(f"decay_share must be above 0 and at most 1, and is {self.decay_share}")
+        if self.time_power < 1:
+            raise MaskobanError(f"time_power must be at least 1, and is {self.time_power}")
         if not 0 <= self.dropout < 1:
             raise MaskobanError(f"dropout must be at least 0 and below 1, and is {self.dropout}")
 
@@ -75,7 +78,8 @@ class Preset:
 PAPER = Preset(
     name="paper",
     network="paper", height=10, width=10, d=256, blocks=6, heads=8, hidden=1024, dropout=0.1,
-    diffusion_steps=100, schedule="linear", corruption="independent", stratified=False, weight_cap=10.0,
+    diffusion_steps=100, schedule="linear", corruption="independent", stratified=False, time_power=1.0,
+    weight_cap=10.0,
     batch=1536, steps=292_000,
     optimizer="adamw", learning_rate=2.45e-4, betas=(0.9, 0.999), weight_decay=0.01,
     muon_learning_rate=0.0, muon_momentum=0.0,
@@ -87,7 +91,8 @@ PAPER = Preset(
 BEST = Preset(
     name="best",
     network="interior", height=10, width=10, d=256, blocks=12, heads=4, hidden=1024, dropout=0.0,
-    diffusion_steps=64, schedule="linear", corruption="exact", stratified=True, weight_cap=1.0,
+    diffusion_steps=64, schedule="linear", corruption="exact", stratified=True, time_power=2.0,
+    weight_cap=1.0,
     batch=1536, steps=60_000,
     optimizer="muon", learning_rate=2e-3, betas=(0.9, 0.98), weight_decay=0.0,
     muon_learning_rate=0.02, muon_momentum=0.95,
@@ -99,7 +104,8 @@ BEST = Preset(
 TINY = Preset(
     name="tiny",
     network="interior", height=8, width=8, d=64, blocks=4, heads=2, hidden=256, dropout=0.0,
-    diffusion_steps=36, schedule="linear", corruption="exact", stratified=True, weight_cap=1.0,
+    diffusion_steps=36, schedule="linear", corruption="exact", stratified=True, time_power=2.0,
+    weight_cap=1.0,
     batch=128, steps=2000,
     optimizer="muon", learning_rate=3e-3, betas=(0.9, 0.98), weight_decay=0.0,
     muon_learning_rate=0.02, muon_momentum=0.95,
