@@ -6,6 +6,7 @@
 #include "batch.hpp"
 #include "grid.hpp"
 #include "nearest.hpp"
+#include "play.hpp"
 
 namespace nb = nanobind;
 using namespace maskoban;
@@ -77,4 +78,5 @@ NB_MODULE(_core, m) {
           nb::arg("seconds"), nb::arg("threads"), nb::arg("solutions"), nb::arg("progress").none());
     m.def("dead_cells", &find_dead_cells, nb::arg("board"));
     bind_nearest(m);
+    bind_play(m);
 }

@@ -36,3 +36,15 @@ def nearest(
     threads: int,
     progress: Callable[[int], object] | None,
 ) -> NDArray[np.int32]: ...
+def unplayable(boards: NDArray[np.uint8]) -> list[str]: ...
+def begin_games(boards: NDArray[np.uint8], games: NDArray[np.int32]) -> None: ...
+def step_games(
+    boards: NDArray[np.uint8],
+    games: NDArray[np.int32],
+    actions: NDArray[np.int64],
+    idle: NDArray[np.bool_],
+    limit: int,
+    rewards: NDArray[np.float64],
+    terminated: NDArray[np.bool_],
+    truncated: NDArray[np.bool_],
+) -> None: ...

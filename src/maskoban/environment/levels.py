@@ -1,0 +1,252 @@
+"""Where an environment's levels come from: a collection, or the model, which never runs out.
+
+A source never changes, so that environments may share one; ``episodes`` begins a sequence of levels from a seed,
+and the same seed gives the same sequence.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskoban import _core
+from maskoban.boards import WALL, Level, LevelFileError, MaskobanError, Tokens, read, read_boards
+from maskoban.diffusion.model import RAREST, Model, load
+from maskoban.solving import solve_many
+
+#: How many different boards a vector environment has in play at a time, unless told otherwise.
+TOGETHER = 16
+
+LevelLike: TypeAlias = Level | str | NDArray[Any]
+Levels: TypeAlias = "str | os.PathLike[str] | Iterable[LevelLike] | Source | None"
+
+
+class Episodes(Protocol):
+    """A sequence of levels: the first episode's, the second's, and so on."""
+
+    def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
+        """The next ``n`` levels: their numbers in the source, and their boards (n, h, w)."""
+
+    def level(self, number: int, board: Tokens) -> Level:
+        """The level whose number and board were taken."""
+
+
+class Source(Protocol):
+    """What an environment can take levels from."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of every board."""
+
+    def episodes(self, seed: int, num_envs: int) -> Episodes:
+        """The sequence of levels for this seed and so many environments playing side by side."""
+
+
+class LevelSet:
+    """A finite collection; every episode takes one of its levels at random.
+
+    Smaller boards are filled up with wall to the right and below.
+
+    >>> LevelSet(["#@$.#", "####\\n#@*$.\\n####"]).shape
+    (3, 5)
+    """
+
+    def __init__(self, levels: Iterable[LevelLike], name: str = "level") -> None:
+        if isinstance(levels, np.ndarray) and levels.ndim == 3 and levels.dtype == np.uint8:
+            self.boards: Tokens = np.ascontiguousarray(levels).view()
+            self.sizes = np.broadcast_to(levels.shape[1:], (len(levels), 2))
+        else:
+            each = [as_level(level) for level in levels]
+            self.sizes = np.array([level.shape for level in each]).reshape(len(each), 2)
+            self.boards = np.full((len(each), *self.sizes.max(0, initial=0)), WALL, np.uint8)
+            for board, level in zip(self.boards, each, strict=True):
+                board[: level.height, : level.width] = level.tokens
+        self.name = name
+        if not len(self.boards):
+            raise MaskobanError("no levels to play; expected at least one")
+        for number, reason in enumerate(_core.unplayable(self.boards), start=1):
+            if reason:
+                raise MaskobanError(f"{name} {number} cannot be played: {reason}")
+        self.boards.flags.writeable = False
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> LevelSet:
+        """The levels of a file or a folder, in any format maskoban reads."""
+        name = f"{os.fspath(path)}, level"
+        try:
+            return cls(read_boards(path), name)  # many times faster, where all boards have one size
+        except LevelFileError:
+            return cls(read(path), name)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the largest board."""
+        height, width = self.boards.shape[1:]
+        return height, width
+
+    def episodes(self, seed: int, num_envs: int) -> Episodes:
+        """Levels at random, each as likely as any other."""
+        return _Picked(self, seed)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> LevelSet:
+        return self  # environments are copied to search in them, and the levels never change
+
+
+class _Picked:
+    """Levels at random from a collection."""
+
+    def __init__(self, source: LevelSet, seed: int) -> None:
+        self._source, self._random = source, np.random.default_rng(seed)
+
+    def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
+        picks = self._random.integers(len(self._source.boards), size=n)
+        return picks, self._source.boards[picks]
+
+    def level(self, number: int, board: Tokens) -> Level:
+        height, width = self._source.sizes[number]
+        return Level(board[:height, :width], title=f"{self._source.name} {number + 1}")
+
+
+class DrawnLevels:
+    """Endless boards, drawn from a model when they are needed.
+
+    ``model`` is the shipped one unless given. By default boards are drawn in 16 network evaluations, which takes
+    a quarter of the time of one a cell (``steps=None``), and only those the solver proves solvable are played;
+    with ``only_solvable=False`` all are that can be played at all. ``batch`` boards are drawn at a time, fewer at
+    first, so that the first episode need not wait for all. Every board is played by ``episodes_per_board`` episodes
+    in turn: by one in a plain environment unless told otherwise, and by a sixteenth of ``num_envs`` in a vector
+    environment, which would begin episodes far faster than any model draws.
+
+    >>> DrawnLevels(only_solvable=False).shape
+    (10, 10)
+    """
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        *,
+        only_solvable: bool = True,
+        steps: int | None = 16,
+        batch: int = 8,
+        episodes_per_board: int | None = None,
+    ) -> None:
+        if batch < 1 or (episodes_per_board is not None and episodes_per_board < 1):
+            raise MaskobanError("batch and episodes_per_board must be at least 1")
+        self.model = model or _shipped(os.getpid())
+        self.only_solvable, self.steps = only_solvable, steps
+        self.batch, self.episodes_per_board = batch, episodes_per_board
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns of the model's boards."""
+        return self.model.height, self.model.width
+
+    def episodes(self, seed: int, num_envs: int) -> Episodes:
+        """The boards of this seed in their order, as ``maskoban generate --seed`` draws them."""
+        return _Drawn(self, seed, self.episodes_per_board or max(1, num_envs // TOGETHER))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> DrawnLevels:
+        return self  # a network's session cannot be copied, and need not be
+
+
+class _Drawn:
+    """The boards of one seed, each as often as it is to be played."""
+
+    def __init__(self, source: DrawnLevels, seed: int, plays: int) -> None:
+        self._source, self._seed, self._plays = source, seed, plays
+        self._begun = 0  # episodes so far
+        self._kept = self._dropped = 0  # boards that passed, and how many of them are past playing
+        self._drawn, self._batch = 0, 1
+        height, width = source.shape
+        self._numbers = np.zeros(0, np.int64)
+        self._boards = np.zeros((0, height, width), np.uint8)
+
+    def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
+        which = np.arange(self._begun, self._begun + n) // self._plays
+        self._draw_until(int(which[-1]) + 1)
+        places = which - self._dropped
+        numbers, boards = self._numbers[places], self._boards[places]
+        self._begun += n
+        past = self._begun // self._plays - self._dropped
+        self._numbers, self._boards = self._numbers[past:], self._boards[past:]
+        self._dropped += past
+        return numbers, boards
+
+    def level(self, number: int, board: Tokens) -> Level:
+        return self._source.model.titled(board, self._seed, number)
+
+    def _draw_until(self, wanted: int) -> None:
+        source, failed = self._source, 0
+        while self._kept < wanted:
+            count = max(self._batch, wanted - self._kept)
+            boards = source.model.sample(count, self._seed, first=self._drawn, steps=source.steps)
+            keep = np.array([not reason for reason in _core.unplayable(boards)])
+            if source.only_solvable:
+                keep[keep] = solve_many(boards[keep], solutions=False).solved
+            self._numbers = np.concatenate([self._numbers, self._drawn + np.flatnonzero(keep)])
+            self._boards = np.concatenate([self._boards, boards[keep]])
+            self._kept += int(keep.sum())
+            self._drawn += count
+            self._batch = min(2 * self._batch, source.batch)
+            failed = 0 if keep.any() else failed + count
+            if failed >= RAREST:
+                raise MaskobanError(f"none of {failed} boards drawn in a row could be played; gave up")
+
+
+def as_source(levels: Levels) -> Source:
+    """What an environment is given as ``levels``, as a source.
+
+    >>> as_source(["#@$.#"]).shape
+    (1, 5)
+    """
+    if levels is None:
+        return DrawnLevels()
+    if isinstance(levels, str | os.PathLike):
+        return LevelSet.read(levels)
+    if isinstance(levels, LevelSet | DrawnLevels):
+        return levels
+    if isinstance(levels, Level) or not isinstance(levels, Iterable):
+        kind = type(levels).__name__
+        raise MaskobanError(f"levels is a file, a folder, an array or a list of levels, not one {kind}")
+    return LevelSet(levels)
+
+
+def as_level(level: LevelLike) -> Level:
+    """A level, the level a text draws, or the level of these tokens.
+
+    >>> as_level("#@$.#").shape
+    (1, 5)
+    """
+    if isinstance(level, Level):
+        return level
+    return Level.parse(level) if isinstance(level, str) else Level(np.asarray(level))
+
+
+def fitted(level: Level, shape: tuple[int, int]) -> Tokens:
+    """The board of a level to be played where boards have this shape, filled up with wall.
+
+    >>> fitted(Level.parse("@$."), (2, 4)).tolist()
+    [[2, 3, 4, 0], [0, 0, 0, 0]]
+    """
+    height, width = shape
+    if level.height > height or level.width > width:
+        raise MaskobanError(
+            f"a level of {level.height}x{level.width} does not fit this environment's boards of {height}x{width}"
+        )
+    board = np.full(shape, WALL, np.uint8)
+    board[: level.height, : level.width] = level.tokens
+    (reason,) = _core.unplayable(board[None])
+    if reason:
+        raise MaskobanError(f"the level cannot be played: {reason}")
+    return board
+
+
+@lru_cache(maxsize=1)
+def _shipped(process: int) -> Model:
+    """The shipped model, once for all environments of a process: its threads do not survive a fork."""
+    return load()
