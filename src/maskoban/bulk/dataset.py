@@ -1,0 +1,198 @@
+"""The folder of a dataset: shards, what they are checked against, and the settings they are made with.
+
+``job.json`` is written first and never changes; ``data/`` holds a Parquet file a shard, written beside and
+renamed; ``README.md`` describes the dataset; ``manifest.json`` is written last, so a folder that has one is finished.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from maskoban.boards import MaskobanError, whole_file
+from maskoban.bulk.card import card
+from maskoban.bulk.job import Shard, difference
+from maskoban.bulk.table import parquet_bytes, read_rows
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What is known of a shard's file once it is written."""
+
+    name: str
+    rows: int
+    bytes: int
+    sha256: str
+    verdicts: dict[str, int]
+    ratings: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A dataset's folder.
+
+    >>> Dataset(Path("nowhere")).manifest() is None
+    True
+    """
+
+    path: Path
+
+    @property
+    def data(self) -> Path:
+        """Where the shards are."""
+        return self.path / "data"
+
+    @contextmanager
+    def begun(self, settings: dict[str, Any]) -> Iterator[None]:
+        """The folder, made or found with these very settings, and nobody else at work in it."""
+        file = self.path / "job.json"
+        try:
+            self.data.mkdir(parents=True, exist_ok=True)
+            if not file.exists() and any(self.data.iterdir()):
+                raise MaskobanError(
+                    f"{self.path}: there is something in data/ that maskoban did not put there"
+                )
+            if not file.exists():
+                _write_json(file, settings)
+            lock = open(file, "rb")  # noqa: SIM115 - closed below, and by the system when we are killed
+        except OSError as error:
+            raise MaskobanError(f"{self.path}: cannot be written: {error.strerror or error}") from None
+        with lock:
+            _lock(lock.fileno(), self.path)
+            self._check(settings)
+            self._tidy()
+            try:
+                yield
+            finally:
+                self._tidy()
+
+    def settings(self) -> dict[str, Any]:
+        """What the dataset is made with."""
+        file = self.path / "job.json"
+        try:
+            kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise MaskobanError(f"{self.path}: no dataset there (expected job.json)") from None
+        except (OSError, ValueError) as error:
+            raise MaskobanError(f"{file}: cannot be read: {error}") from None
+        return kept
+
+    def _check(self, settings: dict[str, Any]) -> None:
+        differs = difference(self.settings(), json.loads(json.dumps(settings)))
+        if differs is not None:
+            raise MaskobanError(
+                f"{self.path} was begun with {differs}: give the same settings again, or another folder"
+            )
+
+    def _tidy(self) -> None:
+        """Take away what a killed process had begun to write."""
+        for left_behind in [*self.path.glob(".*.part"), *self.data.glob(".*.part")]:
+            left_behind.unlink(missing_ok=True)
+
+    def put(self, name: str, rows: pa.Table) -> Receipt:
+        """Write a shard: all of it is there afterwards, or nothing."""
+        data = parquet_bytes(rows)
+        with whole_file(self.data / name) as out:
+            out.write(data)
+            out.flush()
+            os.fsync(out.fileno())
+        return _receipt(name, data, rows)
+
+    def rows(self, name: str) -> pa.Table:
+        """The rows of a shard."""
+        return read_rows(self._bytes(name), str(self.data / name))
+
+    def look_at(self, shard: Shard) -> Receipt | None:
+        """The receipt of a shard that is there and whole; None where it is to be made."""
+        try:
+            data = self._bytes(shard.name)
+            return _receipt(shard.name, data, read_rows(data, shard.name))
+        except MaskobanError:
+            return None
+
+    def sum_of(self, name: str) -> str:
+        """The checksum of a shard's file as it is now."""
+        return sha256(self._bytes(name)).hexdigest()
+
+    def finish(self, receipts: Iterable[Receipt]) -> dict[str, Any]:
+        """Describe what was made; from now on the dataset is finished."""
+        shards = [asdict(receipt) for receipt in receipts]
+        totals = {
+            "boards": sum(shard["rows"] for shard in shards),
+            "bytes": sum(shard["bytes"] for shard in shards),
+            "verdicts": _sums(shard.pop("verdicts") for shard in shards),
+            "ratings": _sums(shard.pop("ratings") for shard in shards),
+        }
+        manifest = {**totals, "shards": shards}
+        with whole_file(self.path / "README.md") as out:
+            out.write(card(self.settings(), manifest).encode())
+        _write_json(self.path / "manifest.json", manifest)
+        return manifest
+
+    def manifest(self) -> dict[str, Any] | None:
+        """What a finished dataset holds; None while it is being made."""
+        file = self.path / "manifest.json"
+        try:
+            kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError) as error:
+            raise MaskobanError(f"{file}: cannot be read: {error}") from None
+        return kept
+
+    def finished(self) -> dict[str, Any]:
+        """What is in it, or the sentence that says it is not finished."""
+        self.settings()
+        manifest = self.manifest()
+        if manifest is None:
+            raise MaskobanError(
+                f"{self.path} is not finished: the command that began it goes on where it stopped"
+            )
+        return manifest
+
+    def _bytes(self, name: str) -> bytes:
+        try:
+            return (self.data / name).read_bytes()
+        except OSError as error:
+            raise MaskobanError(f"{self.data / name}: cannot be read: {error.strerror}") from None
+
+
+def _receipt(name: str, data: bytes, rows: pa.Table) -> Receipt:
+    verdicts, ratings = (Counter(rows[column].to_pylist()) for column in ("verdict", "rating"))
+    del ratings[None]
+    return Receipt(name, rows.num_rows, len(data), sha256(data).hexdigest(), dict(verdicts), dict(ratings))
+
+
+def _sums(counts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for each in counts:
+        total.update(each)
+    return dict(sorted(total.items()))
+
+
+def _write_json(file: Path, value: dict[str, Any]) -> None:
+    with whole_file(file) as out:
+        out.write((json.dumps(value, indent=1) + "\n").encode())
+
+
+def _lock(descriptor: int, folder: Path) -> None:
+    """Nobody else may work in this folder while the file is open."""
+    try:
+        import fcntl
+    except ImportError:  # Windows; two jobs would only do each other's work again
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise MaskobanError(f"{folder}: another process is making this dataset right now") from None
+    except OSError:  # a file system without locks
+        return

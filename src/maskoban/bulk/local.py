@@ -1,0 +1,118 @@
+"""The engine for one machine: a pool of processes.
+
+On a cpu every process draws and judges its own shards. On another device this process draws, and the pool
+judges behind it.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import cache, partial
+from itertools import islice
+from multiprocessing.connection import Connection
+
+from maskoban.boards import MaskobanError, Tokens
+from maskoban.bulk.dataset import Receipt
+from maskoban.bulk.job import Job, Shard
+from maskoban.bulk.models import load_denoiser
+from maskoban.bulk.pipeline import draw
+from maskoban.bulk.work import Run, Work
+from maskoban.diffusion.denoiser import Denoiser
+
+Drawer = Callable[[Shard], Tokens | None]
+
+
+@contextmanager
+def local_engine(work: Work, workers: int | None = None) -> Iterator[Run]:
+    """Something that makes shards on this machine, on all cores or with so many workers.
+
+    >>> with local_engine(work) as run:  # doctest: +SKIP
+    ...     receipts = list(run([Shard(0, 0, 64)]))
+    """
+    count = workers or _cores()
+    with _pool(count) as pool:
+        drawn = _left_to_the_pool if work.job.device == "cpu" else _drawer(work)
+        yield partial(_run, pool, 2 * count, work, drawn)
+
+
+def _run(
+    pool: ProcessPoolExecutor, most: int, work: Work, drawn: Drawer, shards: Sequence[Shard]
+) -> Iterator[Receipt]:
+    """Receipts as shards are finished. ``most`` wait at once: no worker idles, and boards do not pile up here."""
+    waiting: set[Future[Receipt]] = set()
+    left = iter(shards)
+    try:
+        while True:
+            for shard in islice(left, most - len(waiting)):
+                waiting.add(pool.submit(_made, work, shard, drawn(shard)))
+            if not waiting:
+                return
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            yield from (each.result() for each in done)
+    except BrokenProcessPool:
+        raise MaskobanError(
+            "a worker was killed, most likely because memory ran out; fewer --workers need less"
+        ) from None
+
+
+def _left_to_the_pool(shard: Shard) -> None:
+    return None
+
+
+def _drawer(work: Work) -> Drawer:
+    denoiser = load_denoiser(work.source, work.job)
+    return lambda shard: draw(denoiser, work.job, shard)
+
+
+def _made(work: Work, shard: Shard, boards: Tokens | None) -> Receipt:
+    """In a worker: a shard made, of boards drawn elsewhere or here."""
+    try:
+        if boards is None:
+            boards = draw(_denoiser(work.source, work.job), work.job, shard)
+        return work.judged(boards, shard)
+    except MaskobanError as error:
+        raise MaskobanError(str(error)) from None  # its subclasses do not travel between processes
+
+
+@cache
+def _denoiser(source: str, job: Job) -> Denoiser:
+    return load_denoiser(source, job)
+
+
+@contextmanager
+def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end at once when they are no longer wanted, or when this one dies, however it dies."""
+    context = multiprocessing.get_context("spawn")
+    wanted, us = context.Pipe(duplex=False)
+    pool = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(wanted,))
+    try:
+        yield pool
+    finally:
+        us.close()
+        pool.shutdown(cancel_futures=True)
+        wanted.close()
+
+
+def _begin(wanted: Connection) -> None:
+    """In a new worker: leave Ctrl-C to the first process, and leave with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_leave_with, args=(wanted,), daemon=True).start()
+
+
+def _leave_with(wanted: Connection) -> None:
+    wanted.poll(None)  # nothing is ever sent: this returns when the other end is closed
+    os._exit(0)
+
+
+def _cores() -> int:
+    """Cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,100 @@
+"""The columns of a dataset, and rows as Parquet bytes that are the same every time.
+
+Writer settings are fixed here and nothing in the bytes depends on when or where they are written; another
+version of pyarrow may write the same rows differently.
+"""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from maskoban.boards.errors import MaskobanError
+from maskoban.bulk.pipeline import Columns
+
+#: Every column with its type and what it holds. Their names and order stay as they are.
+COLUMNS: dict[str, tuple[pa.DataType, str]] = {
+    "id": (pa.string(), "32 hexadecimal digits, equal for every drawing of the same puzzle"),
+    "exact_id": (pa.string(), "the same, but another one for a turned or mirrored board"),
+    "board": (pa.string(), "the board as text, a row a line: `#` wall, `@` player, `$` box, `.` goal, `*` box on "
+              "goal, `+` player on goal"),
+    "tokens": (pa.list_(pa.uint8()), "the same as numbers, row by row: 0 wall, 1 floor, 2 player, 3 box, 4 goal, "
+               "5 box on goal, 6 player on goal"),
+    "verdict": (pa.string(), "`solved`, `unsolvable` (proved), `unknown` (a limit was hit) or `malformed`"),
+    "reason": (pa.string(), "why a board is unknown or malformed, or how an unsolvable one was refuted; else null"),
+    "solution": (pa.string(), "a solution with the fewest pushes in LURD, pushes in capitals; null without one"),
+    "pushes": (pa.int32(), "pushes of that solution"),
+    "moves": (pa.int32(), "steps of that solution, pushes among them"),
+    "effort": (pa.int64(), "states a plain breadth-first search expands; null without a solution"),
+    "rating": (pa.string(), "`easy`, `medium`, `hard` or `expert`: the quarter of Boxoban's medium levels the effort "
+               "falls in"),
+    "walls": (pa.int16(), "wall cells of the board"),
+    "repaired": (pa.list_(pa.int16()), "cells whose wall was taken away to make it solvable, as places in `tokens`"),
+    "seed": (pa.int64(), "the seed the board was drawn with"),
+    "number": (pa.int64(), "its number in the seed's sequence"),
+    "model": (pa.string(), "the model that drew it"),
+    "weights": (pa.string(), "a hash of the model's weights"),
+    "version": (pa.string(), "the version of maskoban"),
+}  # fmt: skip
+
+SCHEMA = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
+
+# Columns that say the same again and again.
+_REPETITIVE = ["verdict", "reason", "rating", "seed", "model", "weights", "version"]
+
+
+def table(columns: Columns) -> pa.Table:
+    """The rows as a table with the dataset's columns.
+
+    >>> table({name: [] for name in COLUMNS}).num_rows
+    0
+    """
+    arrays = []
+    for name, (kind, _) in COLUMNS.items():
+        column = columns[name]
+        if name == "tokens" and len(column):
+            flat = pa.array(column.ravel())
+            arrays.append(pa.ListArray.from_arrays(range(0, column.size + 1, column.shape[1]), flat))
+        else:
+            arrays.append(pa.array(column, kind))
+    return pa.table(arrays, SCHEMA)
+
+
+def parquet_bytes(rows: pa.Table) -> bytes:
+    """The file that holds these rows.
+
+    >>> parquet_bytes(table({name: [] for name in COLUMNS}))[:4]
+    b'PAR1'
+    """
+    sink = io.BytesIO()
+    pq.write_table(
+        rows,
+        sink,
+        row_group_size=65_536,
+        version="2.6",
+        data_page_version="1.0",
+        compression="zstd",
+        compression_level=6,
+        use_dictionary=_REPETITIVE,
+        write_page_checksum=True,
+    )
+    return sink.getvalue()
+
+
+def read_rows(data: bytes, name: str) -> pa.Table:
+    """The rows of such a file; ``name`` is said where it is broken.
+
+    >>> read_rows(b"", "a.parquet")
+    Traceback (most recent call last):
+        ...
+    maskoban.boards.errors.MaskobanError: a.parquet: not a whole file of this dataset
+    """
+    try:
+        rows = pq.read_table(io.BytesIO(data), page_checksum_verification=True)
+    except (pa.ArrowException, OSError):
+        raise MaskobanError(f"{name}: not a whole file of this dataset") from None
+    if not rows.schema.equals(SCHEMA):
+        raise MaskobanError(f"{name}: not a whole file of this dataset")
+    return rows
