@@ -23,7 +23,7 @@ from maskoban.solving import solve_many
 TOGETHER = 16
 
 LevelLike: TypeAlias = Level | str | NDArray[Any]
-Levels: TypeAlias = "str | os.PathLike[str] | Iterable[LevelLike] | Source | None"
+Levels: TypeAlias = "str | os.PathLike[str] | Iterable[LevelLike] | LevelSet | DrawnLevels | None"
 
 
 class Episodes(Protocol):
@@ -62,7 +62,7 @@ class LevelSet:
             self.sizes = np.broadcast_to(levels.shape[1:], (len(levels), 2))
         else:
             each = [as_level(level) for level in levels]
-            self.sizes = np.array([level.shape for level in each]).reshape(len(each), 2)
+            self.sizes = np.array([level.shape for level in each], int).reshape(len(each), 2)
             self.boards = np.full((len(each), *self.sizes.max(0, initial=0)), WALL, np.uint8)
             for board, level in zip(self.boards, each, strict=True):
                 board[: level.height, : level.width] = level.tokens

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from maskoban.boards import Level
+from maskoban.boards import Level, MaskobanError, Tokens
 
 from .games import ACTIONS, COUNTS, Games
 from .levels import Episodes, Levels, as_level, as_source, fitted
@@ -60,6 +60,8 @@ class SokobanEnv(gymnasium.Env[Seen, np.int64]):
 
     def step(self, action: int | np.integer[Any]) -> tuple[Seen, float, bool, bool, dict[str, Any]]:
         """Walk or push one cell up (0), down (1), left (2) or right (3); what is blocked changes nothing."""
+        if self._episodes is None:
+            raise MaskobanError("reset the environment before its first step")
         rewards, terminated, _ = self._games.step(np.array([action]))
         return (
             self._see(self._games.boards[0]),
@@ -73,12 +75,12 @@ class SokobanEnv(gymnasium.Env[Seen, np.int64]):
         """The board as ``render_mode`` says, or None without one."""
         return None if self.render_mode is None else rendered(self._games.boards[0], self.render_mode)
 
-    def _next(self) -> tuple[Level, NDArray[np.uint8]]:
+    def _next(self) -> tuple[Level, Tokens]:
         assert self._episodes is not None
         (number,), (board,) = self._episodes.take(1)
         return self._episodes.level(int(number), board), board
 
-    def _given(self, wish: Any) -> tuple[Level, NDArray[np.uint8]]:
+    def _given(self, wish: Any) -> tuple[Level, Tokens]:
         level = as_level(wish)
         return level, fitted(level, self._source.shape)
 

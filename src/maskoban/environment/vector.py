@@ -25,7 +25,7 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
     """The same game as `SokobanEnv`, ``num_envs`` of it; docs/environment.md says what the arguments mean.
 
     All environments take their levels from one sequence, in the order in which they begin episodes (the lower index
-    first). ``max_episode_steps`` is None for no limit.
+    first). ``max_episode_steps`` is None (or gymnasium's -1) for no limit.
 
     >>> envs = SokobanVectorEnv(1000, levels=["#####\\n#@$.#\\n#####"])
     >>> boards, infos = envs.reset(seed=7)
@@ -46,10 +46,12 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
         check_render_mode(render_mode)
         if num_envs < 1:
             raise MaskobanError(f"num_envs must be at least 1, not {num_envs}")
-        if max_episode_steps is not None and max_episode_steps < 1:
-            raise MaskobanError(f"max_episode_steps must be at least 1, not {max_episode_steps}")
+        if max_episode_steps is None or max_episode_steps == -1:
+            max_episode_steps = ENDLESS
+        elif not 1 <= max_episode_steps <= ENDLESS:
+            raise MaskobanError(f"max_episode_steps must be at least 1, or None, not {max_episode_steps}")
         self.num_envs, self.render_mode = num_envs, render_mode
-        self._limit = ENDLESS if max_episode_steps is None else min(max_episode_steps, ENDLESS)
+        self._limit = max_episode_steps
         self._mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self._mode}
         self._source = as_source(levels)

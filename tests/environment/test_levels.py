@@ -1,0 +1,132 @@
+"""Where levels come from: files, folders, arrays, and a model that never runs out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+
+from maskoban import Level, MaskobanError, load, solve, write
+from maskoban.boards import Tokens
+from maskoban.environment import ID, DrawnLevels, LevelSet, SokobanEnv, SokobanVectorEnv
+
+SOLVABLE = ["#@ $.#", "#.$ @#", "#@$ .#", "#. $@#"]
+UNSOLVABLE, SOLVED, NO_PLAYER = "#@.$ #", "#@ * #", "#  $.#"
+
+
+class Scripted:
+    """A model whose boards are known: one of a list after the other, round and round."""
+
+    name, height, width = "scripted", 1, 6
+
+    def __init__(self, boards: list[str]) -> None:
+        self.boards, self.drawn = np.stack([Level.parse(board).tokens for board in boards]), []
+
+    def sample(self, n: int, seed: int, *, first: int, steps: int | None) -> Tokens:
+        self.drawn.append(n)
+        return self.boards[(seed + np.arange(first, first + n)) % len(self.boards)]
+
+    def titled(self, board: Tokens, seed: int, number: int) -> Level:
+        return Level(board, title=f"{self.name} {seed}-{number}")
+
+
+def played(env: SokobanEnv, episodes: int, seed: int = 0) -> list[str]:
+    """The titles of the levels that so many episodes are played on."""
+    return [env.reset(seed=seed if i == 0 else None)[1]["level"].title for i in range(episodes)]
+
+
+def test_every_board_of_a_seed_that_can_be_solved_is_played_once() -> None:
+    script: Any = Scripted([UNSOLVABLE, SOLVABLE[0], SOLVED, NO_PLAYER, SOLVABLE[1]])
+    env = SokobanEnv(DrawnLevels(script))
+    assert played(env, 5) == [f"scripted 0-{number}" for number in (1, 4, 6, 9, 11)]
+    assert played(env, 2, seed=3) == ["scripted 3-1", "scripted 3-3"]
+
+
+def test_those_that_can_be_played_but_not_solved_are_played_on_request() -> None:
+    script: Any = Scripted([UNSOLVABLE, SOLVED, NO_PLAYER, SOLVABLE[0]])
+    assert played(SokobanEnv(DrawnLevels(script, only_solvable=False)), 3) == [
+        "scripted 0-0",
+        "scripted 0-3",
+        "scripted 0-4",
+    ]
+
+
+def test_batches_grow_and_do_not_change_what_is_drawn() -> None:
+    scripts: list[Any] = [Scripted(SOLVABLE) for _ in range(3)]
+    sequences = [
+        played(SokobanEnv(DrawnLevels(script, batch=batch)), 40)
+        for script, batch in zip(scripts, (1, 8, 1000), strict=True)
+    ]
+    assert sequences[0] == sequences[1] == sequences[2] == [f"scripted 0-{i}" for i in range(40)]
+    assert scripts[0].drawn == [1] * 40
+    assert scripts[1].drawn == [1, 2, 4, 8, 8, 8, 8, 8]
+    assert scripts[2].drawn == [1, 2, 4, 8, 16, 32]
+
+
+def test_many_environments_share_few_boards_unless_told_otherwise() -> None:
+    script: Any = Scripted(SOLVABLE)
+    SokobanVectorEnv(64, DrawnLevels(script)).reset(seed=0)
+    assert sum(script.drawn) == 16
+    for episodes, boards in ((1, 8), (2, 4), (8, 1)):
+        envs = SokobanVectorEnv(8, DrawnLevels(script, episodes_per_board=episodes), max_episode_steps=1)
+        seen, _ = envs.reset(seed=0)
+        numbers = np.arange(8) // episodes
+        assert np.array_equal(seen, script.sample(boards, 0, first=0, steps=None)[numbers])
+        envs.step(np.zeros(8, int))
+        following = envs.step(np.zeros(8, int))[0]
+        assert np.array_equal(following, script.sample(boards, 0, first=boards, steps=None)[numbers])
+
+
+def test_a_model_that_draws_nothing_playable_is_given_up_on() -> None:
+    script: Any = Scripted([UNSOLVABLE])
+    with pytest.raises(MaskobanError, match=r"none of \d+ boards drawn in a row could be played; gave up"):
+        SokobanEnv(DrawnLevels(script)).reset(seed=0)
+    with pytest.raises(MaskobanError, match="batch and episodes_per_board must be at least 1"):
+        DrawnLevels(script, batch=0)
+
+
+def test_the_shipped_model_draws_solvable_boards_the_same_for_the_same_seed() -> None:
+    env = gymnasium.make(ID)
+    board, info = env.reset(seed=7)
+    assert solve(info["level"]).solved
+    drawn = load().generate(1, seed=7, only_solvable=True, steps=16)
+    assert [info["level"]] == drawn
+    assert np.array_equal(board, drawn[0].tokens)
+
+
+def test_levels_from_a_file_a_folder_an_array_and_a_list(tmp_path: Path) -> None:
+    levels = [Level.parse(board) for board in SOLVABLE]
+    boards = np.stack([level.tokens for level in levels])
+    write(tmp_path / "four.sok", levels)
+    sources = (tmp_path / "four.sok", str(tmp_path), boards, boards.astype(int), levels, SOLVABLE)
+    for source in sources:
+        envs = SokobanVectorEnv(100, source)
+        seen, _ = envs.reset(seed=0)
+        assert {board.tobytes() for board in seen} == {board.tobytes() for board in boards}
+    assert boards.flags.writeable, "the array of the caller is left alone"
+
+
+def test_levels_of_many_sizes_are_filled_up_with_wall_and_told_as_they_were(tmp_path: Path) -> None:
+    small, tall = Level.parse("@$."), Level.parse("#\n@\n$\n.\n#")
+    write(tmp_path / "sizes.sok", [small, tall])
+    env = SokobanEnv(tmp_path / "sizes.sok")
+    assert env.observation_space.shape == (5, 3)
+    known = {}
+    for seed in range(10):
+        board, info = env.reset(seed=seed)
+        known[info["level"].title.rpartition(", ")[2]] = info["level"].tokens, board
+    assert np.array_equal(known["level 1"][0], small.tokens)
+    assert known["level 1"][1].tolist() == [[2, 3, 4], *[[0, 0, 0]] * 4]
+    assert np.array_equal(known["level 2"][0], tall.tokens)
+    assert known["level 2"][1].tolist() == [[0, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [0, 0, 0]]
+
+
+def test_a_real_collection_can_be_played(boxoban: Path) -> None:
+    levels = LevelSet.read(boxoban / "unfiltered" / "test")
+    assert levels.boards.shape == (1000, 10, 10)
+    envs = SokobanVectorEnv(2000, levels)
+    seen, _ = envs.reset(seed=0)
+    assert len({board.tobytes() for board in seen}) > 800
