@@ -68,6 +68,13 @@ class Precision(StrEnum):
     int8 = "int8"
 
 
+class Engine(StrEnum):
+    """Who makes a dataset."""
+
+    local = "local"
+    ray = "ray"
+
+
 class Difficulty(StrEnum):
     """The words of a rating."""
 
@@ -680,6 +687,174 @@ def studio(
     run(host, port, token, browser)
 
 
+bulk = typer.Typer(invoke_without_command=True)
+app.add_typer(bulk, name="bulk")
+Folder = Annotated[Path, typer.Argument(metavar="DATASET", help="Folder of a finished dataset.")]
+
+
+@bulk.callback()
+def bulk_make(
+    context: typer.Context,
+    count: Annotated[int | None, typer.Option(min=1, help="How many boards.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for the dataset; the same folder again goes on.")
+    ] = None,
+    seed: Seed = 0,
+    solvable_only: Annotated[bool, typer.Option("--solvable-only", help="Keep what can be solved.")] = False,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Take a wall away where that makes a board solvable.")
+    ] = False,
+    difficulty: Annotated[Difficulty | None, typer.Option(help="Keep what is rated so.")] = None,
+    model_name: ModelOption = "best",
+    device: Device = "cpu",
+    precision: PrecisionOption = Precision.fp32,
+    temperature: Temperature = 1.0,
+    polish: Polish = 0,
+    steps: Steps = None,
+    states: Annotated[int, typer.Option(min=1, help="Give up on a board after so many states.")] = 10_000_000,
+    shard_size: Annotated[
+        int | None, typer.Option(min=1, show_default="by the count", help="Boards drawn for one file.")
+    ] = None,
+    engine: Annotated[Engine, typer.Option(help="This machine's processes, or Ray Data.")] = Engine.local,
+    workers: Annotated[int | None, typer.Option(min=1, show_default="all cores", help="Workers.")] = None,
+    address: Annotated[
+        str | None, typer.Option(show_default="a Ray of its own", help="Address of a Ray cluster.")
+    ] = None,
+) -> None:
+    """Make a dataset: draw boards, judge, rate and identify them, and write Parquet files.
+
+    Files are named by the range of the seed's sequence they hold, and appear
+    whole. Killed at any moment, the same command goes on; engine and workers
+    change nothing in the files. With --solvable-only or --difficulty, the first
+    boards of the sequence that pass are kept. The columns, and how to load them
+    elsewhere, are in docs/datasets.md.
+
+    \b
+    Examples:
+      maskoban bulk --count 100000 --out dataset --steps 16
+      maskoban bulk --count 1000000 --out hard --difficulty hard --device cuda
+      maskoban bulk --count 1000000 --out dataset --engine ray --address auto
+      maskoban bulk verify dataset
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from maskoban.boards import MaskobanError
+
+    if count is None or out is None:
+        raise MaskobanError("a dataset needs --count and --out; see maskoban bulk --help")
+    if address is not None and engine is not Engine.ray:
+        raise MaskobanError("--address is for --engine ray")
+    _check_bulk_needs("pyarrow")
+    from maskoban.bulk.job import Job
+    from maskoban.bulk.making import make
+
+    job = Job(
+        count=count,
+        seed=seed,
+        device=device,
+        precision=precision.value,
+        temperature=temperature,
+        steps=steps,
+        polish=polish,
+        repair=repair,
+        solvable_only=solvable_only,
+        difficulty=difficulty and difficulty.value,
+        states=states,
+        shard_size=shard_size or 0,
+    )
+    try:
+        with progress_bar("making boards", Report(as_json=False)) as progress:
+            manifest = make(job, out, model_name, engine.value, workers, address, progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"interrupted; the same command goes on from what is in {out}") from None
+    _tell_dataset(manifest)
+    print(out)
+
+
+@bulk.command("verify")
+def bulk_verify(
+    dataset: Folder,
+    sample: Annotated[int, typer.Option(min=0, help="Boards to solve again.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Which boards are chosen for that.")] = 0,
+) -> None:
+    """Check a dataset: the checksum of every file, its rows, and a sample judged anew.
+
+    Solutions of the sample are replayed by the rules. What is wrong is printed, a
+    line each, and the exit code is 1 then.
+
+    \b
+    Examples:
+      maskoban bulk verify dataset
+      maskoban bulk verify dataset --sample 100000
+    """
+    _check_bulk_needs("pyarrow")
+    from maskoban.bulk.dataset import Dataset
+    from maskoban.bulk.verifying import verify
+
+    with progress_bar("verifying", Report(as_json=False)) as progress:
+        problems = verify(dataset, sample, seed, progress)
+    for problem in problems:
+        print(problem)
+    if problems:
+        raise typer.Exit(1)
+    manifest = Dataset(dataset).finished()
+    _tell_dataset(manifest)
+    print(f"every file is as it was written; {_boards(min(sample, manifest['boards']))} judged anew")
+
+
+@bulk.command("dedupe")
+def bulk_dedupe(
+    dataset: Folder,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the dataset without duplicates.")],
+    megabytes: Annotated[int, typer.Option(min=1, help="Memory for finding duplicates.")] = 1024,
+) -> None:
+    """Copy a dataset without duplicates: of each id, the first board is kept.
+
+    Boards that are turned, mirrored or moved have the same id. What does not fit
+    in memory is put aside in OUT while this runs.
+
+    \b
+    Examples:
+      maskoban bulk dedupe dataset unique
+    """
+    _check_bulk_needs("pyarrow", "duckdb")
+    from maskoban.bulk.deduplicating import deduplicate
+
+    with progress_bar("copying", Report(as_json=False)) as progress:
+        manifest = deduplicate(dataset, out, megabytes, progress)
+    _tell_dataset(manifest)
+    print(out)
+
+
+@bulk.command("export")
+def bulk_export(
+    dataset: Folder,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder that is laid out as Boxoban's.")],
+    name: Annotated[
+        str, typer.Option(help="Boxoban's name for the set: unfiltered, medium or hard.")
+    ] = "unfiltered",
+    valid: Annotated[float, typer.Option(min=0, max=1, help="Share of puzzles for validation.")] = 0.05,
+    test: Annotated[float, typer.Option(min=0, max=1, help="Share of puzzles for tests.")] = 0.05,
+) -> None:
+    """Write the solved boards of a dataset as Boxoban's files are laid out.
+
+    OUT/NAME/train/000.txt and so on, a thousand boards each, and beside them valid
+    and test. Turned and mirrored versions of a puzzle are in the same split.
+
+    \b
+    Examples:
+      maskoban bulk export dataset boxoban-levels
+      maskoban bulk export dataset boxoban-levels --name medium --test 0
+    """
+    _check_bulk_needs("pyarrow")
+    from maskoban.bulk.exporting import export as export_boxoban
+
+    with progress_bar("exporting", Report(as_json=False)) as progress:
+        counts = export_boxoban(dataset, out, name, valid, test, progress)
+    print(", ".join(f"{count:,} {split}" for split, count in counts.items()), file=sys.stderr)
+    print(out / name)
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
@@ -798,6 +973,23 @@ def _side_by_side(runs: list[Tokens]) -> Tokens:
     most = max(map(len, runs))
     held = [np.concatenate([run, np.repeat(run[-1:], most - len(run), axis=0)]) for run in runs]
     return np.concatenate(held, axis=1)
+
+
+def _check_bulk_needs(*packages: str) -> None:
+    from importlib.util import find_spec
+
+    from maskoban.boards import MaskobanError
+
+    for needed in packages:
+        if find_spec(needed) is None:
+            raise MaskobanError(f"datasets need {needed}: pip install 'maskoban[bulk]'")
+
+
+def _tell_dataset(manifest: dict[str, Any]) -> None:
+    counts = sorted(manifest["verdicts"].items(), key=lambda item: -item[1])
+    told = ", ".join(f"{count:,} {verdict}" for verdict, count in counts)
+    size = f"{manifest['bytes'] / 1e6:,.1f} MB in {len(manifest['shards']):,} files"
+    print(f"{_boards(manifest['boards'])}: {told}; {size}", file=sys.stderr)
 
 
 def _boards(count: int) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -96,7 +97,10 @@ class Dataset:
     def _tidy(self) -> None:
         """Take away what a killed process had begun to write."""
         for left_behind in [*self.path.glob(".*.part"), *self.data.glob(".*.part")]:
-            left_behind.unlink(missing_ok=True)
+            if left_behind.is_dir():
+                shutil.rmtree(left_behind, ignore_errors=True)
+            else:
+                left_behind.unlink(missing_ok=True)
 
     def put(self, name: str, rows: pa.Table) -> Receipt:
         """Write a shard: all of it is there afterwards, or nothing."""
@@ -158,6 +162,11 @@ class Dataset:
                 f"{self.path} is not finished: the command that began it goes on where it stopped"
             )
         return manifest
+
+    def fingerprint(self) -> str:
+        """A hash of all that a finished dataset holds."""
+        sums = "".join(shard["sha256"] for shard in self.finished()["shards"])
+        return sha256(sums.encode()).hexdigest()[:16]
 
     def _bytes(self, name: str) -> bytes:
         try:

@@ -1,0 +1,95 @@
+"""Export to the folders of Boxoban: ``unfiltered/train/000.txt`` and so on, a thousand boards a file.
+
+Programs that learn to play read this layout. Which split a board goes to is decided by its id, so no puzzle, turned
+or mirrored, is in two of them.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from maskoban.boards import MaskobanError
+from maskoban.boards.formats.boxoban import A_FILE
+from maskoban.bulk.dataset import Dataset
+
+#: Told (boards looked at, boards in all).
+Progress = Callable[[int, int], None]
+
+
+def export(
+    folder: str | Path,
+    out: str | Path,
+    name: str = "unfiltered",
+    valid: float = 0.05,
+    test: float = 0.05,
+    progress: Progress | None = None,
+) -> dict[str, int]:
+    """Write the solved boards of a finished dataset to ``out/name/train``, ``valid`` and ``test``; counts them.
+
+    >>> export("dataset", "boxoban-levels")  # doctest: +SKIP
+    {'train': 74321, 'valid': 4112, 'test': 4098}
+    """
+    if min(valid, test) < 0 or valid + test > 1:
+        raise MaskobanError(f"the shares of valid and test are 0 to 1 together, not {valid:g} and {test:g}")
+    dataset = Dataset(Path(folder))
+    manifest = dataset.finished()
+    target = Path(out) / name
+    part = target.with_name(f".{name}.part")
+    if target.exists():
+        raise MaskobanError(f"{target}: there is something already; expected a new folder")
+    try:
+        shutil.rmtree(part, ignore_errors=True)
+        splits = {split: _Split(part / split) for split in ("train", "valid", "test")}
+        done = 0
+        for shard in manifest["shards"]:
+            rows = dataset.rows(shard["name"]).select(["id", "board", "verdict"]).to_pydict()
+            for one_id, board, verdict in zip(*rows.values(), strict=True):
+                if verdict == "solved":
+                    splits[_split(one_id, valid, test)].add(board)
+            done += shard["rows"]
+            if progress is not None:
+                progress(done, manifest["boards"])
+        for split in splits.values():
+            split.write()
+        if part.exists():
+            os.replace(part, target)
+    except OSError as error:
+        raise MaskobanError(f"{target}: cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+    return {name: split.count for name, split in splits.items()}
+
+
+def _split(one_id: str, valid: float, test: float) -> str:
+    """The split of a puzzle.
+
+    >>> _split("00" * 16, 0.05, 0.05), _split("ff" * 16, 0.05, 0.05)
+    ('valid', 'train')
+    """
+    share = int(one_id[:8], 16) / 2**32
+    return "valid" if share < valid else "test" if share < valid + test else "train"
+
+
+class _Split:
+    """The files of one split, each written when it is full."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.count = folder, 0
+        self._waiting: list[str] = []
+
+    def add(self, board: str) -> None:
+        self._waiting.append(f"; {len(self._waiting)}\n{board}\n\n")
+        self.count += 1
+        if len(self._waiting) == A_FILE:
+            self.write()
+
+    def write(self) -> None:
+        """Write what is waiting, if anything is."""
+        if self._waiting:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            number = (self.count - 1) // A_FILE
+            (self.folder / f"{number:03}.txt").write_text("".join(self._waiting), encoding="ascii")
+            self._waiting.clear()
