@@ -21,9 +21,9 @@ from rich.table import Table
 from maskoban.environment import ID, LevelSet, SokobanEnv
 from maskoban.training.synth import synthesize
 
-ROUNDS = 7
+ROUNDS = 9
 PLAIN_STEPS = 20_000
-VECTOR_STEPS = 5_000_000
+VECTOR_STEPS = 2_000_000
 #: The plain environment without gymnasium's wrappers, the fastest way to play one game at a time.
 BARE = "plain, no wrappers"
 
