@@ -13,6 +13,7 @@ pytest.importorskip("onnx", reason="exporting needs onnx")
 
 from maskoban.boards.tiles import MASK  # noqa: E402
 from maskoban.diffusion.model import load  # noqa: E402
+from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # noqa: E402
 from maskoban.training.checkpoint import Progress, new_network, save_checkpoint  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402
 from maskoban.training.presets import PAPER, TINY, Preset  # noqa: E402
@@ -82,6 +83,41 @@ def test_int8_is_near_and_the_same_in_any_batch(exported: tuple[Preset, Path]) -
     assert (together == alone).all()
     spread = exact.logits(tokens, t, where)
     assert np.abs(together - spread).max() < 0.1 * np.abs(spread).max() + 0.05
+
+
+def test_no_two_neighbours_in_an_int8_column_overflow_sixteen_bits(exported: tuple[Preset, Path]) -> None:
+    """A CPU without VNNI adds x1 w1 + x2 w2 in 16 bits, and x is at most 255."""
+    import onnx
+    import onnxruntime
+
+    preset, folder = exported
+    model = onnx.load(folder / "model.int8.onnx", load_external_data=False)
+    products = [node for node in model.graph.node if node.op_type == "MatMulIntegerToFloat"]
+    assert len(products) == 6 * preset.blocks
+    del model.graph.output[:]
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(node.input[1]) for node in products)
+    (folder / "weights.onnx").write_bytes(model.SerializeToString())
+    session = onnxruntime.InferenceSession(folder / "weights.onnx")
+    feed = {
+        i.name: np.zeros([d if isinstance(d, int) else 1 for d in i.shape], np.int64)
+        for i in session.get_inputs()
+    }
+    for weight in session.run(None, feed):
+        neighbours = np.abs(weight.astype(int)).reshape(-1, 2, weight.shape[1]).sum(1).max(0)
+        assert (neighbours <= 128).all()
+        assert (neighbours >= 126).all()  # and the range is used
+
+
+@pytest.mark.parametrize("graph", ["model.onnx", "model.int8.onnx"])
+def test_boards_shared_out_among_threads_keep_their_logits(exported: tuple[Preset, Path], graph: str) -> None:
+    _, folder = exported
+    alone, shared = OnnxDenoiser(folder / graph, threads=1), OnnxDenoiser(folder / graph, threads=3)
+    rng = np.random.default_rng(4)
+    cells = (alone.height - 2 * alone.margin) * (alone.width - 2 * alone.margin)
+    for n in (1, 2, 7, 13):
+        tokens, where = rng.integers(0, MASK + 1, (n, cells)).astype(np.uint8), rng.integers(0, cells, (n, 2))
+        t = rng.integers(1, alone.steps + 1, n)
+        np.testing.assert_allclose(shared.logits(tokens, t, where), alone.logits(tokens, t, where), atol=1e-5)
 
 
 def test_the_safetensors_library_reads_the_weights(exported: tuple[Preset, Path]) -> None:
