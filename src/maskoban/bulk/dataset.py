@@ -1,7 +1,8 @@
 """The folder of a dataset: shards, what they are checked against, and the settings they are made with.
 
-``job.json`` is written first and never changes; ``data/`` holds a Parquet file a shard, written beside and
-renamed; ``README.md`` describes the dataset; ``manifest.json`` is written last, so a folder that has one is finished.
+``job.json`` is written first and never changes; ``data/`` holds a Parquet file a shard, written beside and renamed;
+``README.md`` describes the dataset; ``manifest.json`` is written last, so a folder that has one is finished. Until
+then ``.receipts.jsonl`` remembers the checksum of every shard that was made.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import pyarrow as pa
 
 from maskoban.boards import MaskobanError, whole_file
 from maskoban.bulk.card import card
-from maskoban.bulk.job import Shard, difference
+from maskoban.bulk.job import difference
 from maskoban.bulk.table import parquet_bytes, read_rows
 
 
@@ -95,12 +96,14 @@ class Dataset:
             )
 
     def _tidy(self) -> None:
-        """Take away what a killed process had begun to write."""
+        """Take away what a killed process had begun to write, and what a finished dataset no longer needs."""
         for left_behind in [*self.path.glob(".*.part"), *self.data.glob(".*.part")]:
             if left_behind.is_dir():
                 shutil.rmtree(left_behind, ignore_errors=True)
             else:
                 left_behind.unlink(missing_ok=True)
+        if self.manifest() is not None:
+            self._receipts.unlink(missing_ok=True)
 
     def put(self, name: str, rows: pa.Table) -> Receipt:
         """Write a shard: all of it is there afterwards, or nothing."""
@@ -115,13 +118,34 @@ class Dataset:
         """The rows of a shard."""
         return read_rows(self._bytes(name), str(self.data / name))
 
-    def look_at(self, shard: Shard) -> Receipt | None:
-        """The receipt of a shard that is there and whole; None where it is to be made."""
+    def note(self, receipt: Receipt) -> None:
+        """Remember a receipt, should this process be killed before the dataset is finished."""
         try:
-            data = self._bytes(shard.name)
-            return _receipt(shard.name, data, read_rows(data, shard.name))
-        except MaskobanError:
-            return None
+            with open(self._receipts, "a", encoding="utf-8") as journal:
+                # The newline comes first: what a killed process left of its last line spoils no other.
+                journal.write("\n" + json.dumps(asdict(receipt)))
+        except OSError as error:
+            raise MaskobanError(f"{self._receipts}: cannot be written: {error.strerror}") from None
+
+    def whole(self) -> dict[str, Receipt]:
+        """The receipts of the shards that are there as they were written, by name."""
+        try:
+            lines = self._receipts.read_text(encoding="utf-8").splitlines()
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise MaskobanError(f"{self._receipts}: cannot be read: {error.strerror}") from None
+        noted = {receipt.name: receipt for line in lines if (receipt := _read_receipt(line)) is not None}
+        there = {path.name for path in self.data.iterdir()}
+        return {
+            name: receipt
+            for name, receipt in noted.items()
+            if name in there and self.sum_of(name) == receipt.sha256
+        }
+
+    @property
+    def _receipts(self) -> Path:
+        return self.path / ".receipts.jsonl"
 
     def sum_of(self, name: str) -> str:
         """The checksum of a shard's file as it is now."""
@@ -179,6 +203,13 @@ def _receipt(name: str, data: bytes, rows: pa.Table) -> Receipt:
     verdicts, ratings = (Counter(rows[column].to_pylist()) for column in ("verdict", "rating"))
     del ratings[None]
     return Receipt(name, rows.num_rows, len(data), sha256(data).hexdigest(), dict(verdicts), dict(ratings))
+
+
+def _read_receipt(line: str) -> Receipt | None:
+    try:
+        return Receipt(**json.loads(line))
+    except (ValueError, TypeError):  # a line cut short
+        return None
 
 
 def _sums(counts: Iterable[dict[str, int]]) -> dict[str, int]:

@@ -23,7 +23,7 @@ from maskoban.bulk.dataset import Receipt
 from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.models import load_denoiser
 from maskoban.bulk.pipeline import draw
-from maskoban.bulk.work import Run, Work
+from maskoban.bulk.work import Run, Work, travelling
 from maskoban.diffusion.denoiser import Denoiser
 
 Drawer = Callable[[Shard], Tokens | None]
@@ -73,12 +73,10 @@ def _drawer(work: Work) -> Drawer:
 
 def _made(work: Work, shard: Shard, boards: Tokens | None) -> Receipt:
     """In a worker: a shard made, of boards drawn elsewhere or here."""
-    try:
+    with travelling():
         if boards is None:
             boards = draw(_denoiser(work.source, work.job), work.job, shard)
         return work.judged(boards, shard)
-    except MaskobanError as error:
-        raise MaskobanError(str(error)) from None  # its subclasses do not travel between processes
 
 
 @cache

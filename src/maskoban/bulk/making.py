@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from maskoban.boards import MaskobanError
-from maskoban.bulk.dataset import Dataset, Receipt
+from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.job import Job
 from maskoban.bulk.models import anywhere, origin
 from maskoban.bulk.work import Run, Work
@@ -74,12 +74,9 @@ class _Making:
 
     def __init__(self, job: Job, dataset: Dataset, progress: Progress | None) -> None:
         self.job, self.dataset, self._progress = job, dataset, progress
-        self.made: dict[int, Receipt] = {}
-        for index in self._there():
-            shard = job.shard(index)
-            receipt = dataset.look_at(shard)
-            if receipt is not None and (job.filtered or receipt.rows == shard.count):
-                self.made[index] = receipt
+        whole = dataset.whole()
+        names = {index: job.shard(index).name for index in self._there()}
+        self.made = {index: whole[name] for index, name in names.items() if name in whole}
 
     def go_on(self, run: Run) -> None:
         """Have missing shards made until there are enough."""
@@ -87,6 +84,7 @@ class _Making:
             missing = self._missing()
             indices = {self.job.shard(index).name: index for index in missing}
             for receipt in run([self.job.shard(index) for index in missing]):
+                self.dataset.note(receipt)
                 self.made[indices[receipt.name]] = receipt
                 if self._progress is not None:
                     rows = sum(each.rows for each in self.made.values())

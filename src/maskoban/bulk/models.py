@@ -48,9 +48,9 @@ def origin(source: str, job: Job) -> Origin:
     folder = model_folder(source)
     graph = _graph(folder, job)
     name = OnnxDenoiser(graph).facts["name"] if graph.is_file() else load(source).name
-    # The graph of an fp32 model only names its weights, which lie beside it.
+    # An fp32 graph only names its weights, which lie beside it; an int8 graph has made its own of them.
     held = sorted(folder.glob("*.safetensors")) if folder.is_dir() else [folder]
-    files = held if held and job.precision == "fp32" else [graph]
+    files = held if held and job.precision == "fp32" else [*held, graph]
     digest = blake2b(digest_size=8)
     for file in files:
         digest.update(file.read_bytes())

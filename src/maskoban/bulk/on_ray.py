@@ -25,7 +25,7 @@ from maskoban.bulk.dataset import Receipt
 from maskoban.bulk.job import Shard
 from maskoban.bulk.models import load_denoiser
 from maskoban.bulk.pipeline import draw
-from maskoban.bulk.work import Run, Work
+from maskoban.bulk.work import Run, Work, travelling
 from maskoban.diffusion.denoiser import Denoiser
 
 try:
@@ -146,8 +146,9 @@ class _Drawer:
 
     def __call__(self, batch: Batch) -> Batch:
         try:
-            self._denoiser = self._denoiser or load_denoiser(self._work.source, self._work.job)
-            boards = draw(self._denoiser, self._work.job, _shard(batch))
+            with travelling():
+                self._denoiser = self._denoiser or load_denoiser(self._work.source, self._work.job)
+                boards = draw(self._denoiser, self._work.job, _shard(batch))
         except MaskobanError as error:
             return {**batch, "shape": [[0, 0, 0]], "boards": [b""], "refused": [str(error)]}
         return {**batch, "shape": [boards.shape], "boards": [boards.tobytes()], "refused": [""]}
@@ -160,7 +161,8 @@ def _judge(batch: Batch, work: Work) -> Batch:
         return {"receipt": [""], "refused": [refused]}
     boards = np.frombuffer(batch["boards"][0], np.uint8).reshape(batch["shape"][0])
     try:
-        receipt = work.judged(boards, _shard(batch))
+        with travelling():
+            receipt = work.judged(boards, _shard(batch))
     except MaskobanError as error:
         return {"receipt": [""], "refused": [str(error)]}
     return {"receipt": [json.dumps(asdict(receipt))], "refused": [""]}

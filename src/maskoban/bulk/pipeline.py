@@ -152,7 +152,7 @@ def _rated(found: _Found, job: Job) -> Columns:
 
 
 def texts(boards: Tokens) -> list[str]:
-    """Every board as text, a row a line: ``str(Level(board))`` for a whole batch.
+    """Every board as text, a row a line, all rows of one length.
 
     >>> texts(np.array([[[2, 3, 4], [0, 0, 0]]], np.uint8))
     ['@$.\\n###']

@@ -51,14 +51,11 @@ def table(columns: Columns) -> pa.Table:
     >>> table({name: [] for name in COLUMNS}).num_rows
     0
     """
-    arrays = []
-    for name, (kind, _) in COLUMNS.items():
-        column = columns[name]
-        if name == "tokens" and len(column):
-            flat = pa.array(column.ravel())
-            arrays.append(pa.ListArray.from_arrays(range(0, column.size + 1, column.shape[1]), flat))
-        else:
-            arrays.append(pa.array(column, kind))
+    tokens = columns["tokens"]
+    cells = tokens.shape[1] if len(tokens) else 0
+    ends = pa.array(range(0, len(tokens) * cells + 1, cells) if cells else [0], pa.int32())
+    flat = pa.array([] if not cells else tokens.ravel(), pa.uint8())
+    arrays = {name: columns[name] for name in COLUMNS} | {"tokens": pa.ListArray.from_arrays(ends, flat)}
     return pa.table(arrays, SCHEMA)
 
 
@@ -78,7 +75,6 @@ def parquet_bytes(rows: pa.Table) -> bytes:
         compression="zstd",
         compression_level=6,
         use_dictionary=_REPETITIVE,
-        write_page_checksum=True,
     )
     return sink.getvalue()
 
@@ -92,7 +88,7 @@ def read_rows(data: bytes, name: str) -> pa.Table:
     maskoban.boards.errors.MaskobanError: a.parquet: not a whole file of this dataset
     """
     try:
-        rows = pq.read_table(io.BytesIO(data), page_checksum_verification=True)
+        rows = pq.read_table(io.BytesIO(data))
     except (pa.ArrowException, OSError):
         raise MaskobanError(f"{name}: not a whole file of this dataset") from None
     if not rows.schema.equals(SCHEMA):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from maskoban.boards import Level, MaskobanError, Tokens, exact_ids, ids
+from maskoban.boards import MaskobanError, Tokens, exact_ids, ids
 from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.pipeline import texts
 from maskoban.solving import Limits, count, solve_many, solves
@@ -92,19 +92,19 @@ def _judged_anew(rows: pa.Table, settings: dict[str, Any]) -> Iterator[str]:
     boards = _boards(told)
     found = solve_many(boards, limits=Limits(states=settings["states"]))
     again = zip(told, found, ids(boards), exact_ids(boards), texts(boards), strict=True)
-    for row, result, one_id, exact_id, text in again:
+    for board, (row, result, one_id, exact_id, text) in zip(boards, again, strict=True):
         where = f"board {row['number']}"
         if (row["id"], row["exact_id"], row["board"]) != (one_id, exact_id, text):
             yield f"{where}: board, tokens and ids do not belong together"
         if row["verdict"] != result.verdict:
             yield f"{where}: {row['verdict']}, and judged anew {result.verdict}"
         elif row["verdict"] == "solved":
-            yield from (f"{where}: {problem}" for problem in _replayed(row))
+            yield from (f"{where}: {problem}" for problem in _replayed(board, row))
 
 
-def _replayed(row: dict[str, Any]) -> Iterator[str]:
+def _replayed(board: Tokens, row: dict[str, Any]) -> Iterator[str]:
     try:
-        if not solves(Level.parse(row["board"]), row["solution"]):
+        if not solves(board, row["solution"]):
             yield "its solution leaves boxes off their goals"
     except MaskobanError as error:
         yield f"its solution breaks the rules at {error}"

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from maskoban.boards import Tokens
+from maskoban.boards import MaskobanError, Tokens
 from maskoban.bulk.dataset import Dataset, Receipt
 from maskoban.bulk.job import Job, Origin, Shard
 from maskoban.bulk.pipeline import judge
@@ -33,3 +34,14 @@ class Work:
         """The drawn boards of a shard judged and written."""
         rows = table(judge(boards, self.job, shard, self.origin))
         return Dataset(Path(self.folder)).put(shard.name, rows)
+
+
+@contextmanager
+def travelling() -> Iterator[None]:
+    """What goes wrong in a worker, as an error that reaches the first process: subclasses do not travel well."""
+    try:
+        yield
+    except MemoryError:
+        raise MaskobanError("memory ran out in a worker; fewer --workers need less") from None
+    except MaskobanError as error:
+        raise MaskobanError(str(error)) from None

@@ -1,0 +1,83 @@
+"""Of each puzzle the first board stays, however the work was cut and however little memory there is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+
+from maskoban.boards import MaskobanError
+from maskoban.bulk.dataset import Dataset
+from maskoban.bulk.deduplicating import deduplicate
+from maskoban.bulk.job import Job, Shard
+from maskoban.bulk.making import make
+from maskoban.bulk.verifying import verify
+from tests.bulk.conftest import contents
+
+
+def rows(folder: Path) -> list[tuple[str, int]]:
+    table = pq.read_table(folder / "data", columns=["id", "number"])
+    return list(zip(table["id"].to_pylist(), table["number"].to_pylist(), strict=True))
+
+
+def test_the_first_of_each_id_is_kept_in_its_place(dataset: Path, tmp_path: Path) -> None:
+    seen: dict[str, int] = {}
+    for one_id, number in rows(dataset):
+        seen.setdefault(one_id, number)
+    assert 20 < len(seen) < 128  # some of the boards are mirror images of each other
+    manifest = deduplicate(dataset, tmp_path / "unique")
+    assert rows(tmp_path / "unique") == list(seen.items())
+    assert manifest["boards"] == len(seen)
+    assert verify(tmp_path / "unique") == []
+
+
+def test_done_again_or_interrupted_it_is_the_same(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deduplicate(dataset, tmp_path / "unique")
+    before = contents(tmp_path / "unique")
+    deduplicate(dataset, tmp_path / "unique")
+    assert contents(tmp_path / "unique") == before
+
+    put = Dataset.put
+    left = [3]
+
+    def dying_put(self: Dataset, *what: object) -> object:
+        left[0] -= 1
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return put(self, *what)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(Dataset, "put", dying_put)
+    with pytest.raises(KeyboardInterrupt):
+        deduplicate(dataset, tmp_path / "again")
+    deduplicate(dataset, tmp_path / "again")
+    assert contents(tmp_path / "again") == before
+
+
+def test_what_another_dataset_was_made_of_is_refused(
+    dataset: Path, tmp_path: Path, dice: str, in_process: list[Shard]
+) -> None:
+    deduplicate(dataset, tmp_path / "unique")
+    make(Job(64, seed=8), tmp_path / "other", dice)
+    with pytest.raises(MaskobanError, match="was begun with count 500, not 64"):
+        deduplicate(tmp_path / "other", tmp_path / "unique")
+    with pytest.raises(MaskobanError, match="name another folder"):
+        deduplicate(dataset, dataset)
+
+
+def test_too_little_memory_is_said_and_nothing_half_done_stays(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(MaskobanError, match="1 MB are not enough to find duplicates"):
+        deduplicate(dataset, tmp_path / "unique", megabytes=1)
+    assert sorted(path.name for path in (tmp_path / "unique").rglob("*")) == ["data", "job.json"]
+
+    def full(*_: object, **__: object) -> None:
+        raise duckdb.IOException("Could not write file: No space left on device")
+
+    monkeypatch.setattr(duckdb, "connect", full)
+    with pytest.raises(MaskobanError, match=r"cannot be deduplicated: .*No space left on device"):
+        deduplicate(dataset, tmp_path / "unique")

@@ -1,0 +1,62 @@
+"""Solved boards in Boxoban's folders, each puzzle in one split."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from maskoban import read
+from maskoban.boards import MaskobanError
+from maskoban.bulk import exporting
+from maskoban.bulk.exporting import export
+
+
+def test_every_solved_board_is_in_one_split(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(exporting, "A_FILE", 50)
+    counts = export(dataset, tmp_path / "levels", valid=0.2, test=0.2)
+    splits = {split: read(tmp_path / "levels" / "unfiltered" / split) for split in counts}
+    assert {split: len(levels) for split, levels in splits.items()} == counts
+    assert min(counts.values()) > 0
+    puzzles = {split: {level.id for level in levels} for split, levels in splits.items()}
+    assert not puzzles["train"] & puzzles["valid"] | puzzles["train"] & puzzles["test"]
+    assert not puzzles["valid"] & puzzles["test"]
+    import pyarrow.parquet as pq
+
+    rows = pq.read_table(dataset / "data", columns=["board", "verdict"]).to_pylist()
+    solved = sorted(row["board"] for row in rows if row["verdict"] == "solved")
+    assert sorted(str(level) for levels in splits.values() for level in levels) == solved
+
+
+def test_files_look_like_boxobans(dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "A_FILE", 50)
+    counts = export(dataset, tmp_path, name="medium", valid=0, test=0)
+    files = sorted((tmp_path / "medium" / "train").iterdir())
+    assert [file.name for file in files] == [f"{i:03}.txt" for i in range(-(-counts["train"] // 50))]
+    lines = files[1].read_text().split("\n")
+    assert (lines[0], lines[1], lines[5], lines[6]) == ("; 0", "########", "", "; 1")
+    assert not (tmp_path / "medium" / "valid").exists()
+
+
+def test_a_folder_that_is_there_or_cannot_be_is_refused(dataset: Path, tmp_path: Path) -> None:
+    export(dataset, tmp_path / "levels")
+    with pytest.raises(MaskobanError, match="there is something already"):
+        export(dataset, tmp_path / "levels")
+    with pytest.raises(MaskobanError, match="cannot be written: Not a directory"):
+        export(dataset, "/dev/null/levels")
+    with pytest.raises(MaskobanError, match=r"0 to 1 together, not 0.6 and 0.6"):
+        export(dataset, tmp_path / "other", valid=0.6, test=0.6)
+
+
+def test_an_export_that_breaks_off_leaves_nothing(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(MaskobanError, match="cannot be written: No space left on device"):
+        export(dataset, tmp_path / "levels")
+    assert list((tmp_path / "levels").iterdir()) == []

@@ -1,0 +1,223 @@
+"""A dataset is finished whatever happened on the way, and then it is always the same."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from maskoban.boards import MaskobanError
+from maskoban.bulk.dataset import Dataset
+from maskoban.bulk.job import Job, Shard
+from maskoban.bulk.making import make
+from maskoban.diffusion.model import load
+from tests.bulk.conftest import contents
+from tests.bulk.dice import open_way
+
+JOB = Job(500, seed=7)
+
+
+def numbers(folder: Path) -> list[int]:
+    return [
+        number
+        for path in sorted(folder.glob("data/*"))
+        for number in pq.read_table(path)["number"].to_pylist()
+    ]
+
+
+def test_every_board_is_there_once_and_in_order(dataset: Path) -> None:
+    assert numbers(dataset) == list(range(500))
+    assert sorted(path.name for path in dataset.iterdir()) == [
+        "README.md",
+        "data",
+        "job.json",
+        "manifest.json",
+    ]
+    manifest = json.loads((dataset / "manifest.json").read_text())
+    assert manifest["boards"] == sum(manifest["verdicts"].values()) == 500
+    assert manifest["verdicts"]["solved"] == sum(manifest["ratings"].values())
+    assert "500 boards" in (dataset / "README.md").read_text()
+
+
+def test_two_pools_and_one_process_make_the_same_files(dataset: Path, dice: str, tmp_path: Path,
+                                                       monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.undo()  # the real engine
+    make(JOB, tmp_path / "pool", dice, workers=2)
+    assert contents(tmp_path / "pool") == contents(dataset)
+
+
+def killed(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def lose_a_shard(data: Path) -> None:
+    sorted(data.iterdir())[3].unlink()
+
+
+def break_a_shard(data: Path) -> None:
+    path = sorted(data.iterdir())[3]
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def spoil_a_shard(data: Path) -> None:
+    path = sorted(data.iterdir())[3]
+    changed = bytearray(path.read_bytes())
+    changed[len(changed) // 3] ^= 1
+    path.write_bytes(changed)
+
+
+def shorten_a_shard(data: Path) -> None:
+    path = sorted(data.iterdir())[3]
+    pq.write_table(pq.read_table(path).slice(0, 5), path)
+
+
+def forget_a_shard(data: Path) -> None:
+    journal = data.parent / ".receipts.jsonl"
+    lines = [line for line in journal.read_text().splitlines() if "seed7-000000000192" not in line]
+    journal.write_text("\n".join([*lines, '{"name": "seed7-0000000001']))
+
+
+def leave_half_a_file(data: Path) -> None:
+    lose_a_shard(data)
+    (data / ".seed7-000000000192-000000000256.parquet.0a1b2c3d.part").write_bytes(b"PAR1")
+
+
+@pytest.mark.parametrize(
+    "happens",
+    [lose_a_shard, break_a_shard, spoil_a_shard, shorten_a_shard, forget_a_shard, leave_half_a_file],
+)
+def test_what_is_missing_is_made_again_and_nothing_else(
+    happens: Callable[[Path], None],
+    dataset: Path,
+    dice: str,
+    tmp_path: Path,
+    in_process: list[Shard],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    unfinished = tmp_path / "unfinished"
+    with monkeypatch.context() as patch:
+        patch.setattr(Dataset, "finish", killed)
+        with pytest.raises(KeyboardInterrupt):
+            make(JOB, unfinished, dice)
+    in_process.clear()
+    happens(unfinished / "data")
+    make(JOB, unfinished, dice)
+    assert contents(unfinished) == contents(dataset)
+    assert [shard.first for shard in in_process] == [192]
+
+
+def test_a_finished_dataset_is_left_alone(dataset: Path, dice: str, in_process: list[Shard]) -> None:
+    before = {path: path.stat().st_mtime_ns for path in dataset.rglob("*")}
+    make(JOB, dataset, dice)
+    assert not in_process
+    assert {path: path.stat().st_mtime_ns for path in dataset.rglob("*")} == before
+
+
+def test_with_a_filter_the_first_that_pass_are_kept(
+    dice: str, tmp_path: Path, in_process: list[Shard]
+) -> None:
+    job = Job(200, seed=7, solvable_only=True)
+    make(job, tmp_path / "solvable", dice)
+    boards = load(dice).sample(1000, 7)
+    passing = [number for number, solvable in enumerate(open_way(boards)) if solvable]
+    assert numbers(tmp_path / "solvable") == passing[:200]
+
+
+def test_a_filtered_dataset_is_the_same_wherever_it_was_interrupted(
+    dice: str, tmp_path: Path, in_process: list[Shard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = Job(200, seed=7, solvable_only=True)
+    make(job, tmp_path / "whole", dice)
+    put = Dataset.put
+    for allowed in range(7):
+        left = [allowed]
+
+        def dying_put(self: Dataset, name: str, rows: pa.Table, left: list[int] = left) -> object:
+            if not left[0]:
+                raise KeyboardInterrupt
+            left[0] -= 1
+            return put(self, name, rows)
+
+        monkeypatch.setattr(Dataset, "put", dying_put)
+        with pytest.raises(KeyboardInterrupt):
+            make(job, tmp_path / f"{allowed}", dice)
+        monkeypatch.setattr(Dataset, "put", put)
+        make(job, tmp_path / f"{allowed}", dice)
+        assert contents(tmp_path / f"{allowed}") == contents(tmp_path / "whole")
+
+
+def test_what_no_board_is_like_is_given_up_on(dice: str, tmp_path: Path, in_process: list[Shard]) -> None:
+    with pytest.raises(MaskobanError, match=r"only 0 of 512 boards drawn were as asked \(expert\); gave up"):
+        make(Job(1, difficulty="expert"), tmp_path / "hard", dice)
+
+
+@pytest.mark.parametrize(
+    ("other", "said"),
+    [
+        (Job(501, seed=7), "count 500, not 501"),
+        (Job(500, seed=8), "seed 7, not 8"),
+        (Job(500, seed=7, steps=3), "steps none, not 3"),
+        (Job(500, seed=7, repair=True), "repair False, not True"),
+    ],
+)
+def test_other_settings_are_refused(other: Job, said: str, dataset: Path, dice: str) -> None:
+    before = contents(dataset)
+    with pytest.raises(MaskobanError, match=f"was begun with {said}: give the same settings"):
+        make(other, dataset, dice)
+    assert contents(dataset) == before
+
+
+def test_another_model_is_refused(dataset: Path, dice: str, tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match="was begun with model dice, not best"):
+        make(JOB, dataset, "best")
+
+
+def test_a_folder_somebody_is_at_work_in_is_refused(dataset: Path, dice: str) -> None:
+    with open(dataset / "job.json") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with pytest.raises(MaskobanError, match="another process is making this dataset"):
+            make(JOB, dataset, dice)
+
+
+def test_strange_files_are_refused(dataset: Path, dice: str, tmp_path: Path) -> None:
+    (dataset / "manifest.json").unlink()
+    (dataset / "data" / "holiday.jpg").touch()
+    with pytest.raises(MaskobanError, match=r"holiday\.jpg: no file of this dataset"):
+        make(JOB, dataset, dice)
+    (tmp_path / "mine" / "data").mkdir(parents=True)
+    (tmp_path / "mine" / "data" / "thesis.tex").touch()
+    with pytest.raises(MaskobanError, match="something in data/ that maskoban did not put there"):
+        make(JOB, tmp_path / "mine", dice)
+
+
+@pytest.mark.parametrize("place", ["/dev/null/dataset", "/proc/dataset"])
+def test_a_folder_that_cannot_be_made_is_refused(place: str, dice: str) -> None:
+    with pytest.raises(MaskobanError, match=f"{place}: cannot be written: "):
+        make(JOB, place, dice)
+
+
+def test_a_full_disk_is_said_and_leaves_only_whole_files(
+    dice: str, tmp_path: Path, in_process: list[Shard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    room = [3]
+
+    def fsync(descriptor: int) -> None:
+        room[0] -= 1
+        if room[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with pytest.raises(MaskobanError, match="No space left on device; what is finished stays"):
+        make(JOB, tmp_path / "full", dice)
+    there = contents(tmp_path / "full")
+    assert [Path(name).suffix for name in there] == [".jsonl", *3 * [".parquet"], ".json"]
+    for name in there:
+        if name.startswith("data/"):
+            assert pq.read_table(tmp_path / "full" / name).num_rows in (64, 52)

@@ -1,0 +1,51 @@
+"""The same rows are the same bytes, and damaged bytes are no rows."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from maskoban.boards import MaskobanError
+from maskoban.bulk.job import Job, Origin
+from maskoban.bulk.models import load_denoiser
+from maskoban.bulk.pipeline import draw, judge
+from maskoban.bulk.table import COLUMNS, parquet_bytes, read_rows, table
+
+
+def some_rows(dice: str, job: Job) -> pa.Table:
+    shard = job.shard(0)
+    return table(judge(draw(load_denoiser(dice, job), job, shard), job, shard, Origin("dice", "0", "1")))
+
+
+def test_the_columns_are_those_that_were_promised(dice: str) -> None:
+    promised = "id exact_id board tokens verdict reason solution pushes moves effort rating walls repaired"
+    promised += " seed number model weights version"
+    assert " ".join(COLUMNS) == promised
+    assert some_rows(dice, Job(9)).column_names == promised.split()
+
+
+def test_rows_come_back_and_their_bytes_never_vary(dice: str) -> None:
+    rows = some_rows(dice, Job(40))
+    data = parquet_bytes(rows)
+    assert read_rows(data, "a").equals(rows)
+    assert parquet_bytes(some_rows(dice, Job(40))) == data
+    # As they are after a journey through slices and chunks.
+    assert parquet_bytes(pa.concat_tables([rows.slice(0, 9), rows.slice(9)]).combine_chunks()) == data
+
+
+def test_a_shard_may_be_empty() -> None:
+    empty = table({name: [] for name in COLUMNS})
+    assert read_rows(parquet_bytes(empty), "a").equals(empty)
+
+
+def test_half_a_file_and_another_table_are_no_shard(dice: str) -> None:
+    import io
+
+    import pyarrow.parquet as pq
+
+    data = parquet_bytes(some_rows(dice, Job(40)))
+    other = io.BytesIO()
+    pq.write_table(pa.table({"id": ["a"]}), other)
+    for broken in (b"", data[: len(data) // 2], other.getvalue()):
+        with pytest.raises(MaskobanError, match="not a whole file"):
+            read_rows(broken, "a.parquet")

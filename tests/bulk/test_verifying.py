@@ -1,0 +1,83 @@
+"""What is wrong with a dataset is found, whether its bytes were changed or its rows were never true."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from maskoban.boards import MaskobanError
+from maskoban.bulk.dataset import Dataset
+from maskoban.bulk.verifying import verify
+
+
+def test_nothing_is_wrong_with_what_was_made(dataset: Path) -> None:
+    told: list[tuple[int, int]] = []
+    assert verify(dataset, progress=lambda *done: told.append(done)) == []
+    assert told[-1] == (500, 500)
+
+
+def test_a_changed_byte_is_found(dataset: Path) -> None:
+    path = sorted((dataset / "data").iterdir())[2]
+    changed = bytearray(path.read_bytes())
+    changed[-20] ^= 1
+    path.write_bytes(changed)
+    problems = verify(dataset, sample=0)
+    assert problems[0] == f"{path.name}: not the file that was written, by its checksum"
+
+
+def test_missing_and_strange_files_are_found(dataset: Path) -> None:
+    path = sorted((dataset / "data").iterdir())[2]
+    path.rename(path.with_name("strange.parquet"))
+    strange, missing = verify(dataset, sample=0)
+    assert strange == "strange.parquet: in data/ and not in the manifest"
+    assert missing.endswith(f"{path.name}: cannot be read: No such file or directory")
+
+
+def forge(dataset: Path, **changes: Callable[[Any], Any]) -> None:
+    """Change a solved row of the first shard, and the manifest with it, as if that had been written."""
+    place = Dataset(dataset)
+    manifest = place.finished()
+    name = manifest["shards"][0]["name"]
+    rows = place.rows(name).to_pylist()
+    row = next(row for row in rows if row["verdict"] == "solved")
+    for column, change in changes.items():
+        row[column] = change(row[column])
+    receipt = place.put(name, pa.Table.from_pylist(rows, place.rows(name).schema))
+    manifest["shards"][0] |= {"sha256": receipt.sha256, "bytes": receipt.bytes}
+    (dataset / "manifest.json").write_text(json.dumps(manifest))
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"verdict": lambda _: "unsolvable"}, "unsolvable, and judged anew solved"),
+        ({"solution": lambda _: "R"}, "its solution leaves boxes off their goals"),
+        ({"solution": lambda _: "LLRR"}, r"its solution breaks the rules at step 0 \('L'\)"),
+        ({"pushes": lambda pushes: pushes + 1}, "3 pushes and 2 moves, and its solution has 2 and 2"),
+        ({"id": lambda _: "0" * 32}, "board, tokens and ids do not belong together"),
+        ({"board": lambda board: board.replace("$", " ")}, "board, tokens and ids do not belong together"),
+    ],
+)
+def test_a_row_that_is_not_true_is_found(dataset: Path, changes: Any, said: str) -> None:
+    forge(dataset, **changes)
+    assert re.search(said, verify(dataset, sample=500)[0])
+
+
+def test_only_the_sample_is_judged_anew(dataset: Path) -> None:
+    forge(dataset, verdict=lambda _: "unsolvable")
+    found = [bool(verify(dataset, sample=100, seed=seed)) for seed in range(12)]
+    assert 0 < sum(found) < 12
+
+
+def test_what_is_no_dataset_or_not_finished_is_said(dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match=r"no dataset there \(expected job.json\)"):
+        verify(tmp_path)
+    (dataset / "manifest.json").unlink()
+    with pytest.raises(MaskobanError, match="is not finished"):
+        verify(dataset)
