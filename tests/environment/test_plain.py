@@ -136,6 +136,8 @@ def test_what_else_can_be_wrong() -> None:
     assert refusal(room, render_mode="svg") == "a render mode is None, rgb_array or ansi, not 'svg'"
     assert refusal(room, observation="smell") == "an observation is one of tokens, planes, rgb, not 'smell'"
     env = SokobanEnv(room)
+    with pytest.raises(MaskobanError, match="no player"):
+        env.reset(options={"level": "#$.#"})  # begins nothing
     with pytest.raises(MaskobanError, match="reset the environment before its first step"):
         env.step(0)
     env.reset()

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maskoban.boards import Level, MaskobanError, Tokens
 
 from .games import ACTIONS, COUNTS, Games
-from .levels import Episodes, Levels, as_level, as_source, fitted
+from .levels import Episodes, LevelLike, Levels, as_level, as_source, fitted
 from .observations import Observation, Seen, observing
 from .rendering import METADATA, check_render_mode, rendered
 
@@ -48,13 +48,12 @@ class SokobanEnv(gymnasium.Env[Seen, np.int64]):
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Seen, dict[str, Any]]:
         """Begin a new episode: on the next level, or on ``options["level"]``, a Level, its text or its tokens."""
+        given = self._given(options["level"]) if options and "level" in options else None
         super().reset(seed=seed)
         if self._episodes is None or seed is not None:
             start = int(self.np_random.integers(2**63)) if seed is None else seed
             self._episodes = self._source.episodes(start, num_envs=1)
-        level, board = (
-            self._next() if not options or "level" not in options else self._given(options["level"])
-        )
+        level, board = given or self._next(self._episodes)
         self._games.begin(_HERE, board[None])
         return self._see(self._games.boards[0]), {"level": level, **self._info()}
 
@@ -75,12 +74,12 @@ class SokobanEnv(gymnasium.Env[Seen, np.int64]):
         """The board as ``render_mode`` says, or None without one."""
         return None if self.render_mode is None else rendered(self._games.boards[0], self.render_mode)
 
-    def _next(self) -> tuple[Level, Tokens]:
-        assert self._episodes is not None
-        (number,), (board,) = self._episodes.take(1)
-        return self._episodes.level(int(number), board), board
+    @staticmethod
+    def _next(episodes: Episodes) -> tuple[Level, Tokens]:
+        (number,), (board,) = episodes.take(1)
+        return episodes.level(int(number), board), board
 
-    def _given(self, wish: Any) -> tuple[Level, Tokens]:
+    def _given(self, wish: LevelLike) -> tuple[Level, Tokens]:
         level = as_level(wish)
         return level, fitted(level, self._source.shape)
 

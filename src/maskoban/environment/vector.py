@@ -30,8 +30,8 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
     >>> envs = SokobanVectorEnv(1000, levels=["#####\\n#@$.#\\n#####"])
     >>> boards, infos = envs.reset(seed=7)
     >>> boards, rewards, terminated, truncated, infos = envs.step(np.full(1000, 3))
-    >>> boards.shape, rewards[999], terminated.all()
-    ((1000, 3, 5), 10.9, True)
+    >>> boards.shape, float(rewards[999]), int(terminated.sum())
+    ((1000, 3, 5), 10.9, 1000)
     """
 
     def __init__(
@@ -70,13 +70,13 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
 
         ``options["level"]`` is the level of all of them, or a list of as many levels as there are.
         """
+        options = options or {}
+        where = self._chosen(options.get("reset_mask"))
+        boards = self._given(options["level"], len(where)) if "level" in options else None
         super().reset(seed=seed)
         if self._episodes is None or seed is not None:
             start = int(self.np_random.integers(2**63)) if seed is None else seed
             self._episodes = self._source.episodes(start, self.num_envs)
-        options = options or {}
-        where = self._chosen(options.get("reset_mask"))
-        boards = self._given(options["level"], len(where)) if "level" in options else None
         begun = self._begin(where, boards)
         mask = np.zeros(self.num_envs, bool)
         mask[where] = True
