@@ -11,9 +11,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from maskoban.diffusion import kernels
 from maskoban.diffusion.attention import attend_reference, normalise_and_rotate, rotary_table
+from maskoban.diffusion.dropout import dropout
 from maskoban.diffusion.feedforward import squared_relu_linear
 
 
@@ -77,10 +79,18 @@ def main() -> None:
         print(json.dumps({"kernel": kind, "forward": error(mine, expected.detach()),
                           "backward": error(dmine, dexpected)}))  # fmt: skip
 
-    kernels._relu_squared = Untuned(kernels._relu_squared.fn, BM=32, BN=64)
+    kernels._relu_squared = Untuned(kernels._relu_squared.fn, BM=32, BN=64, BK=32)
     x, weight = torch.randn(3, 15, 64).half(), torch.randn(128, 64).half()
     expected = squared_relu_linear(x.float(), weight.float())
     print(json.dumps({"kernel": "squared relu", "forward": error(kernels.relu_squared(x, weight), expected)}))
+
+    h, grad, seed = torch.randn(3, 5, 64).half(), torch.randn(3, 5, 64).half(), torch.tensor([777])
+    exact = h.float().requires_grad_()
+    expected = dropout(F.gelu(exact), 0.25, seed)
+    (dexpected,) = torch.autograd.grad(expected, exact, grad.float())
+    print(json.dumps({"kernel": "gelu and dropout",
+                      "forward": error(kernels.gelu_dropout(h, seed, 0.25), expected.detach()),
+                      "backward": error(kernels.gelu_dropout_backward(grad, h, seed, 0.25), dexpected)}))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -22,6 +22,11 @@ def scramble(h: Tensor) -> Tensor:
     return (h ^ ((h >> 15) & 0x1FFFF)) * -0x7A143589  # 0x85EBCA77
 
 
+def least_kept(p: float) -> int:
+    """The smallest hash that is kept: of the 2^32 values of an int32, a share p lies below it."""
+    return int(p * 2**32) - 2**31
+
+
 def dropout(x: Tensor, p: float, seed: Tensor) -> Tensor:
     """x with each number zeroed with probability p and the rest scaled by 1 / (1 - p).
 
@@ -32,5 +37,5 @@ def dropout(x: Tensor, p: float, seed: Tensor) -> Tensor:
     if p == 0:
         return x
     index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
-    kept = scramble(index ^ seed.to(torch.int32)) >= int(p * 2**32) - 2**31
+    kept = scramble(index ^ seed.to(torch.int32)) >= least_kept(p)
     return torch.where(kept, x * (1 / (1 - p)), 0)

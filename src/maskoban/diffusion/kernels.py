@@ -19,6 +19,8 @@ import triton
 import triton.language as tl
 from torch import Tensor
 
+from maskoban.diffusion.dropout import least_kept
+
 
 @triton.jit
 def _unit(first, second, WIDTH: tl.constexpr):
@@ -65,7 +67,9 @@ def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):
     return tl.where(h.to(tl.float32) * 2.0**-32 >= P, 1.0 / (1.0 - P), 0.0)
 
 
-_ATTENTION = [triton.Config({"ROWS": rows}, num_warps=warps) for rows in (32, 64, 128) for warps in (4, 8)]
+_ATTENTION = [
+    triton.Config({"ROWS": rows}, num_warps=warps, num_stages=1) for rows in (32, 64, 128) for warps in (4, 8)
+]
 
 
 def _fitting(configs, positional, **named):
@@ -73,10 +77,12 @@ def _fitting(configs, positional, **named):
     return [c for c in configs if c.kwargs["ROWS"] <= named["BLOCK"]]
 
 
-@triton.autotune(_ATTENTION, key=["cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting})
+@triton.autotune(
+    _ATTENTION, key=["boards", "cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting}
+)
 @triton.jit
 def _forward(
-    qkv, rotary, seed, out, cells, d, scale,
+    qkv, rotary, seed, out, boards, cells, d, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr, ROTATE: tl.constexpr, P: tl.constexpr,
     ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -89,9 +95,9 @@ def _forward(
     dtype = qkv.dtype.element_ty
     k1, k2 = _halves(start + d, keys, inside, 3 * d, HALF)
     if ROTATE:
-        cos, sin = _angles(rotary, keys, inside, cells, HALF)
-        unit = _unit(k1, k2, 2 * HALF)[:, None]
-        k1, k2 = (k1 * cos - k2 * sin) * unit, (k1 * sin + k2 * cos) * unit
+        kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
+        kunit = _unit(k1, k2, 2 * HALF)[:, None]
+        k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
     k1, k2 = k1.to(dtype), k2.to(dtype)
     v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
     for first in range(0, BLOCK, ROWS):
@@ -121,10 +127,12 @@ def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):
     return g1 * cos + g2 * sin, g2 * cos - g1 * sin
 
 
-@triton.autotune(_ATTENTION, key=["cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting})
+@triton.autotune(
+    _ATTENTION, key=["boards", "cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting}
+)
 @triton.jit
 def _backward(
-    grad, qkv, rotary, seed, dqkv, cells, d, scale,
+    grad, qkv, rotary, seed, dqkv, boards, cells, d, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr, ROTATE: tl.constexpr, P: tl.constexpr,
     ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -188,6 +196,7 @@ def _backward(
 def _launch(qkv: Tensor, heads: int, rotate: bool, dropout: float) -> dict[str, object]:
     cells, d = qkv.shape[1], qkv.shape[2] // 3
     return {
+        "boards": qkv.shape[0],  # for the tuner: what suits a few boards does not suit thousands
         "cells": cells,
         "d": d,
         "scale": 1.0 / math.sqrt(d // heads),
@@ -217,34 +226,87 @@ def backward(
 
 @triton.autotune(
     configs=[
-        triton.Config({"BM": bm, "BN": bn}, num_warps=warps, num_stages=stages)
-        for bm, bn, warps, stages in (
-            (128, 64, 4, 3), (128, 64, 8, 4), (128, 128, 8, 2), (128, 128, 4, 2), (64, 128, 4, 2), (64, 64, 4, 4),
+        triton.Config({"BM": bm, "BN": bn, "BK": bk}, num_warps=warps, num_stages=stages)
+        for bm, bn, bk, warps, stages in (
+            (128, 128, 64, 4, 3), (128, 128, 64, 8, 3), (128, 256, 64, 8, 3), (128, 128, 128, 8, 2),
+            (64, 256, 64, 4, 3), (128, 64, 64, 4, 4),
         )
     ],
-    key=["N", "K"],
+    key=["M", "N", "K"],
 )  # fmt: skip
 @triton.jit
-def _relu_squared(x, w, y, M, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """Rows of x stay put while the weights stream by. A row's norm is a factor, so it can wait until the end."""
-    rows = tl.program_id(0).to(tl.int64) * BM + tl.arange(0, BM)
-    inner = tl.arange(0, K)
+def _relu_squared(
+    x, w, y, M, N: tl.constexpr, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """One tile of relu(norm(x) w^T)^2. A row's norm is a factor, gathered on the way and applied at the end."""
+    program = tl.program_id(0)  # neighbours share rows of x, which the cache then serves
+    rows = (program // (N // BN)).to(tl.int64) * BM + tl.arange(0, BM)
+    columns = (program % (N // BN)) * BN + tl.arange(0, BN)
+    inner = tl.arange(0, BK)
     inside = rows[:, None] < M
-    a = tl.load(x + rows[:, None] * K + inner[None, :], mask=inside, other=0.0)
-    a32 = a.to(tl.float32)
-    unit = 1.0 / tl.sqrt(tl.sum(a32 * a32, 1) / K + 1e-6)
-    for first in range(0, N, BN):
-        columns = first + tl.arange(0, BN)
-        b = tl.load(w + columns[None, :] * K + inner[:, None])
-        total = tl.maximum(tl.dot(a, b), 0.0) * unit[:, None]
-        tl.store(
-            y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside
-        )
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    square = tl.zeros((BM,), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(x + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
+        b = tl.load(w + columns[None, :] * K + k + inner[:, None])
+        total = tl.dot(a, b, total)
+        a32 = a.to(tl.float32)
+        square += tl.sum(a32 * a32, 1)
+    total = tl.maximum(total, 0.0) / tl.sqrt(square / K + 1e-6)[:, None]
+    tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
 
 
 def relu_squared(x: Tensor, weight: Tensor) -> Tensor:
     x = x.contiguous()
     (n, k), m = weight.shape, x.numel() // x.shape[-1]
     y = torch.empty((*x.shape[:-1], n), dtype=x.dtype, device=x.device)
-    _relu_squared[lambda c: (triton.cdiv(m, c["BM"]),)](x, weight.contiguous(), y, m, n, k)
+    _relu_squared[lambda c: (triton.cdiv(m, c["BM"]) * (n // c["BN"]),)](x, weight.contiguous(), y, m, n, k)
     return y
+
+
+@triton.jit
+def _kept(seed, at, LEAST: tl.constexpr):
+    """Whether dropout keeps the number at this place: the hash of dropout.py, bit for bit."""
+    h = (at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
+    h = (h ^ (h >> 15)) * 0x85EBCA77
+    return h.to(tl.int32, bitcast=True) >= LEAST
+
+
+@triton.jit
+def _gelu_dropout(h, seed, y, n, P: tl.constexpr, LEAST: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32)
+    v = 0.5 * v * (1.0 + tl.erf(v * 0.7071067811865476))
+    v = tl.where(_kept(seed, at, LEAST), v * (1.0 / (1.0 - P)), 0.0)
+    tl.store(y + at, v.to(y.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def _gelu_dropout_backward(grad, h, seed, dh, n, P: tl.constexpr, LEAST: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < n
+    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32)
+    g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
+    slope = 0.5 * (1.0 + tl.erf(v * 0.7071067811865476)) + v * 0.3989422804014327 * tl.exp(-0.5 * v * v)
+    g = tl.where(_kept(seed, at, LEAST), g * slope * (1.0 / (1.0 - P)), 0.0)
+    tl.store(dh + at, g.to(dh.dtype.element_ty), mask=inside)
+
+
+_SPAN = 2048  # numbers a program of the element-wise kernels handles
+
+
+def gelu_dropout(h: Tensor, seed: Tensor, p: float) -> Tensor:
+    h = h.contiguous()
+    y = torch.empty_like(h)
+    grid = (triton.cdiv(h.numel(), _SPAN),)
+    _gelu_dropout[grid](h, seed, y, h.numel(), P=p, LEAST=least_kept(p), BLOCK=_SPAN)
+    return y
+
+
+def gelu_dropout_backward(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
+    grad, h = grad.contiguous(), h.contiguous()
+    dh = torch.empty_like(h)
+    grid = (triton.cdiv(h.numel(), _SPAN),)
+    _gelu_dropout_backward[grid](grad, h, seed, dh, h.numel(), P=p, LEAST=least_kept(p), BLOCK=_SPAN)
+    return dh

@@ -7,10 +7,10 @@ out, with a sentence in ``notes`` that says why.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -199,7 +199,8 @@ class Measuring:
         if drawing == complete_how(model, self.how) and n <= self.plan.samples:
             sample = Sample(self.sample.boards[:n])
         else:
-            sample = draw_sample(model, n, self.plan.seed, how, self.stages, name, self.progress)
+            whole = cast(How, asdict(drawing))  # two comparisons may share a way of drawing, and then its boards
+            sample = draw_sample(model, n, self.plan.seed, whole, self.stages, name, self.progress)
         cells = len(drawn_cells(model.denoiser))
         return self.stages.numbers(
             name,
