@@ -101,7 +101,13 @@ Animate = Annotated[
     str | None, typer.Option(help=f"Save a .gif of the boards being drawn (the first {ANIMATED}).")
 ]
 Temperature = Annotated[float, typer.Option(help="Below 1 draws more likely tiles, above 1 wilder ones.")]
-Polish = Annotated[int, typer.Option(help="Sweeps that redraw every cell once; no solver involved.")]
+Polish = Annotated[
+    int | None,
+    typer.Option(
+        show_default="the model's own, 0 with --steps",
+        help="Sweeps that redraw every cell once; no solver involved.",
+    ),
+]
 Steps = Annotated[
     int | None, typer.Option(show_default="a cell at a time", help="Draw in fewer, coarser steps.")
 ]
@@ -127,7 +133,7 @@ def generate(
     animate: Animate = None,
     as_json: Json = False,
     temperature: Temperature = 1.0,
-    polish: Polish = 0,
+    polish: Polish = None,
     steps: Steps = None,
     order: OrderOption = Order.uniform,
     only_solvable: Annotated[bool, typer.Option("--only-solvable", help="Keep what can be solved.")] = False,
@@ -152,7 +158,7 @@ def generate(
     \b
     Examples:
       maskoban generate -n 9 --seed 7
-      maskoban generate -n 100 --difficulty hard --polish 1 --out hard.sok
+      maskoban generate -n 100 --difficulty hard --out hard.sok
       maskoban generate --picture boards.png --animate denoise.gif
       maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board'
     """
@@ -202,7 +208,7 @@ def complete(
     animate: Animate = None,
     as_json: Json = False,
     temperature: Temperature = 1.0,
-    polish: Polish = 0,
+    polish: Polish = None,
     steps: Steps = None,
     order: OrderOption = Order.uniform,
     model_name: ModelOption = "best",
@@ -365,6 +371,7 @@ def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a training run.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the model.")],
     name: Annotated[str | None, typer.Option(show_default="the preset's", help="Name of the model.")] = None,
+    polish: Annotated[int, typer.Option(min=0, help="Sweeps it draws with where nobody says.")] = 0,
 ) -> None:
     """Make a trained run a model that draws without torch.
 
@@ -383,7 +390,7 @@ def export(
         from maskoban.training.export import export as write_model
     except ImportError as error:
         raise MaskobanError(f"exporting needs {error.name}: pip install 'maskoban[train]'") from None
-    for key, value in write_model(run, out, name).items():
+    for key, value in write_model(run, out, name, polish).items():
         print(f"{key.replace('_', ' ')}: {value}")
 
 
@@ -534,7 +541,7 @@ def evaluate(
     boards: Annotated[Path | None, typer.Option(help="Boards drawn elsewhere, instead of a model.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="How many boards to draw.")] = 50_000,
     seed: Seed = 0,
-    polish: Polish = 0,
+    polish: Polish = None,
     sweep: Annotated[
         int, typer.Option(min=0, help="Boards for each other way of drawing; 0 leaves them out.")
     ] = 1_000,
@@ -568,8 +575,10 @@ def evaluate(
     if boards is not None and model_name is not None:
         raise MaskobanError("either --model or --boards: there is one generator in a report")
     check_place_and_needs(out)
-    plan = Plan(samples, seed, polish, sweep, corpus, None if log is None else str(log))
-    source = boards if boards is not None else maskoban.load(model_name or "best", device)
+    source = boards or maskoban.load(model_name or "best", device)
+    own = 0 if isinstance(source, Path) else source.polish
+    sweeps = own if polish is None else polish
+    plan = Plan(samples, seed, sweeps, sweep, corpus, None if log is None else str(log))
     try:
         say = partial(print, file=sys.stderr)
         report = write_report(source, out, plan, say, progress=sys.stderr.isatty())
@@ -709,7 +718,7 @@ def bulk_make(
     device: Device = "cpu",
     precision: PrecisionOption = Precision.fp32,
     temperature: Temperature = 1.0,
-    polish: Polish = 0,
+    polish: Annotated[int, typer.Option(min=0, help="Sweeps that redraw every cell once.")] = 0,
     steps: Steps = None,
     states: Annotated[int, typer.Option(min=1, help="Give up on a board after so many states.")] = 10_000_000,
     shard_size: Annotated[

@@ -12,8 +12,8 @@ import pytest
 
 import maskoban
 from maskoban.boards import Level, MaskobanError
-from maskoban.boards.tiles import BOX, BOX_ON_GOAL, MASK, WALL
-from maskoban.diffusion.model import Model, load, shipped
+from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, MASK, PLAYER, WALL
+from maskoban.diffusion.model import How, Model, load, shipped
 
 QUICK = 4  # network evaluations a board
 
@@ -56,6 +56,24 @@ def test_a_trajectory_ends_in_the_sampled_board_and_keeps_every_probability(mode
     probability = commits.probability()[0]
     assert np.isnan(probability[0, 0])  # the border is given, not drawn
     assert ((probability[1:-1, 1:-1] > 0) & (probability[1:-1, 1:-1] <= 1)).all()
+
+
+def test_a_model_polishes_as_its_card_says_unless_asked_otherwise_or_in_a_hurry(model: Model) -> None:
+    own = Model(model.denoiser, model.card | {"polish": 2})
+    three_left = np.full((10, 10), WALL, np.uint8)
+    three_left[4, 2:5] = MASK
+    three_left[4, 5:7] = PLAYER, FLOOR
+    hows: list[How] = [
+        {},
+        {"polish": None},
+        {"polish": 1},
+        {"polish": 0},
+        {"steps": 1},
+        {"steps": 1, "polish": 1},
+    ]
+    commits = [own.trajectory(seed=7, board=three_left, **how) for how in hows]
+    evaluations = [int(each.step.max()) + 1 for each in commits]
+    assert evaluations == [9, 9, 6, 3, 1, 4]
 
 
 def test_probabilities_come_with_a_sample_on_request(model: Model) -> None:

@@ -104,12 +104,16 @@ def _downloaded(hub_id: str) -> Path:
 
 
 class How(TypedDict, total=False):
-    """How to draw, as keyword arguments: the fields of :class:`~maskoban.diffusion.sampler.Drawing`."""
+    """How to draw, as keyword arguments: the fields of :class:`~maskoban.diffusion.sampler.Drawing`.
+
+    ``polish`` left out, or None, is the model's own: what its card says it draws best with. Where fewer ``steps``
+    are asked for, in a hurry, that is none.
+    """
 
     temperature: float
     steps: int | None
     order: Order
-    polish: int
+    polish: int | None
 
 
 class Model:
@@ -119,6 +123,7 @@ class Model:
         self.denoiser, self.card, self.folder = denoiser, card, folder
         self.name: str = card.get("name", "unnamed")
         self.height, self.width = denoiser.height, denoiser.width
+        self.polish: int = card.get("polish", 0)
 
     @classmethod
     def from_pretrained(cls, source: str | os.PathLike[str], device: str = "cpu") -> Model:
@@ -148,7 +153,9 @@ class Model:
         >>> load().sample(2, seed=7).shape
         (2, 10, 10)
         """
-        boards, _ = draw_many(self.denoiser, self._blank(n), seed, Drawing(**how), first, progress=progress)
+        boards, _ = draw_many(
+            self.denoiser, self._blank(n), seed, self._drawing(how), first, progress=progress
+        )
         return boards
 
     def sample_with_probabilities(
@@ -156,7 +163,7 @@ class Model:
     ) -> tuple[Tokens, NDArray[np.float32]]:
         """:meth:`sample`, and for every cell the probability its tile had when it was committed (NaN: given)."""
         boards, commits = draw_many(
-            self.denoiser, self._blank(n), seed, Drawing(**how), first, record=True, progress=progress
+            self.denoiser, self._blank(n), seed, self._drawing(how), first, record=True, progress=progress
         )
         return boards, np.concatenate([part.probability() for part in commits])
 
@@ -237,7 +244,7 @@ class Model:
         title = board.title if isinstance(board, Level) else ""
         self._check_demand(tokens)
         start = np.repeat(tokens[None], n, axis=0)
-        boards, _ = draw_many(self.denoiser, start, seed, Drawing(**how), progress=progress)
+        boards, _ = draw_many(self.denoiser, start, seed, self._drawing(how), progress=progress)
         return [Level(finished, title=title) for finished in boards]
 
     def trajectory(
@@ -261,9 +268,16 @@ class Model:
             tokens = board.tokens if isinstance(board, Level) else board
             self._check_demand(tokens)
             start = np.repeat(tokens[None], n if numbers is None else len(numbers), axis=0)
-        _, commits = draw(self.denoiser, start, seed, Drawing(**how), numbers, record=True, progress=progress)
+        _, commits = draw(
+            self.denoiser, start, seed, self._drawing(how), numbers, record=True, progress=progress
+        )
         assert commits is not None
         return commits
+
+    def _drawing(self, how: How) -> Drawing:
+        own = self.polish if how.get("steps") is None else 0
+        asked = how.get("polish")
+        return Drawing(**how | {"polish": own if asked is None else asked})  # type: ignore[arg-type]
 
     def _blank(self, n: int) -> Tokens:
         if n < 1:

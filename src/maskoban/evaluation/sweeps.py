@@ -64,7 +64,7 @@ def complete_how(model: Model, how: How) -> Drawing:
     >>> complete_how(load(), {}) == complete_how(load(), {"steps": 64, "temperature": 1.0})
     True
     """
-    drawing = Drawing(**how)
+    drawing = Drawing(**{"polish": 0} | how)  # type: ignore[arg-type]
     cells = len(drawn_cells(model.denoiser))
     return Drawing(drawing.temperature, min(drawing.steps or cells, cells), drawing.order, drawing.polish)
 

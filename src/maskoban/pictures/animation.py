@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
 
 from maskoban.boards import Level, MaskobanError, check_place, whole_file
@@ -90,7 +91,8 @@ def reveal_gif(
 ) -> None:
     """Save boards being drawn cell by cell, from a trajectory of tokens (frames, n, height, width).
 
-    Cells that changed since the frame before are outlined; captions appear under the finished boards.
+    Cells that changed since the frame before are outlined; captions appear under the finished boards. Frames in
+    which nothing changed (a polish sweep mostly redraws what was there) are left out.
 
     >>> import tempfile
     >>> import numpy as np
@@ -104,6 +106,8 @@ def reveal_gif(
         raise MaskobanError(
             f"a trajectory has frames, boards, rows and columns, but this one has shape {frames.shape}"
         )
+    changed = np.any(frames[1:] != frames[:-1], axis=(1, 2, 3))
+    frames = frames[np.concatenate([[True], changed])]
     # Room for the captions is kept from the start, so that nothing moves when they appear.
     waiting = None if captions is None else ["\n" * len(caption.splitlines()) for caption in captions]
 

@@ -31,9 +31,10 @@ from maskoban.training.network_graphs import network_graph
 TOLERANCE = 1e-3
 
 
-def export(run: Path, out: Path, name: str | None = None) -> dict[str, Any]:
+def export(run: Path, out: Path, name: str | None = None, polish: int = 0) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
+    ``polish`` is how many sweeps the model draws with where nothing else is asked.
     The fp32 graph is checked against torch before this returns; the facts that were written are returned.
     """
     tensors, preset, progress, _ = load_checkpoint(run)
@@ -53,6 +54,7 @@ def export(run: Path, out: Path, name: str | None = None) -> dict[str, Any]:
         "parameters": sum(p.numel() for p in network.parameters()),
         "training_steps": progress.step,
         "training_minutes": round(progress.seconds / 60, 2),
+        "polish": polish,
     }
     out.mkdir(parents=True, exist_ok=True)
     weights = out / "model.safetensors"
