@@ -199,7 +199,9 @@ class Measuring:
         if drawing == complete_how(model, self.how) and n <= self.plan.samples:
             sample = Sample(self.sample.boards[:n])
         else:
-            whole = cast(How, asdict(drawing))  # two comparisons may share a way of drawing, and then its boards
+            whole = cast(
+                How, asdict(drawing)
+            )  # two comparisons may share a way of drawing, and then its boards
             sample = draw_sample(model, n, self.plan.seed, whole, self.stages, name, self.progress)
         cells = len(drawn_cells(model.denoiser))
         return self.stages.numbers(
