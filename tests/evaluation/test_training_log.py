@@ -40,6 +40,15 @@ def test_losses_and_solvability(tmp_path: Path) -> None:
     assert training.missing == ["boards-0002000.npy"]
 
 
+def test_runs_that_stand_on_each_other_are_one_curve(tmp_path: Path) -> None:
+    start = {"event": "start", "settings": {"name": "best", "sample_boards": 50}}
+    second = [start, {"step": 500, "train": 0.4}, {"step": 500, "boards": "elsewhere.npy", "solvable": 0.84}]
+    training = read_training(written(tmp_path, [*LOG, *second]))
+    assert [loss.step for loss in training.losses] == [1000, 2000, 2500]
+    (checkpoint,) = training.solvability
+    assert (checkpoint.step, checkpoint.solvable.count, checkpoint.solvable.total) == (2500, 42, 50)
+
+
 @pytest.mark.parametrize(
     ("entries", "sentence"),
     [

@@ -44,6 +44,9 @@ class Training:
 def read_training(log: str | Path, limits: Limits | None = None) -> Training:
     """The curves of a run's ``log.jsonl``; the boards files it names are judged where they lie beside it.
 
+    Where they do not, the solvability the trainer logged stands in. A log may hold several runs one after the other,
+    each started from the weights of the one before: their steps add up.
+
     >>> read_training("runs/best/log.jsonl").losses[-1].step  # doctest: +SKIP
     53171
     """
@@ -52,18 +55,26 @@ def read_training(log: str | Path, limits: Limits | None = None) -> Training:
     losses: list[Loss] = []
     solvability: list[Checkpoint] = []
     missing: list[str] = []
+    before = 0  # steps of the runs that this one stands on
     for entry in _entries(path):
         if "settings" in entry:
             settings = entry["settings"]
+            if entry.get("event") == "start" and losses:
+                before = losses[-1].step
         elif "boards" in entry:
             boards = path.parent / str(entry["boards"])
             if boards.is_file():
                 solved = solve_many(np.load(boards), limits=limits, solutions=False).solved
-                solvability.append(Checkpoint(entry["step"], share_of(int(solved.sum()), len(solved))))
+                share = share_of(int(solved.sum()), len(solved))
+            elif "solvable" in entry and "sample_boards" in settings:
+                drawn = settings["sample_boards"]
+                share = share_of(round(entry["solvable"] * drawn), drawn)
             else:
                 missing.append(boards.name)
+                continue
+            solvability.append(Checkpoint(before + entry["step"], share))
         elif "train" in entry or "valid" in entry:
-            losses.append(Loss(entry["step"], entry.get("train"), entry.get("valid")))
+            losses.append(Loss(before + entry["step"], entry.get("train"), entry.get("valid")))
     if not losses:
         raise MaskobanError(f"{path}: no losses in it; expected the log.jsonl of a training run")
     return Training(settings, losses, solvability, missing)
