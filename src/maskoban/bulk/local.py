@@ -15,7 +15,6 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from functools import cache, partial
-from itertools import islice
 from multiprocessing.connection import Connection
 
 from maskoban.boards import MaskobanError, Tokens
@@ -45,15 +44,15 @@ def local_engine(work: Work, workers: int | None = None) -> Iterator[Run]:
 def _run(
     pool: ProcessPoolExecutor, most: int, work: Work, drawn: Drawer, shards: Sequence[Shard]
 ) -> Iterator[Receipt]:
-    """Receipts as shards are finished. ``most`` wait at once: no worker idles, and boards do not pile up here."""
+    """Receipts as shards are finished. ``most`` may wait: no worker idles, and boards do not pile up here."""
     waiting: set[Future[Receipt]] = set()
-    left = iter(shards)
     try:
-        while True:
-            for shard in islice(left, most - len(waiting)):
-                waiting.add(pool.submit(_made, work, shard, drawn(shard)))
-            if not waiting:
-                return
+        for shard in shards:
+            waiting.add(pool.submit(_made, work, shard, drawn(shard)))
+            patience = None if len(waiting) >= most else 0
+            done, waiting = wait(waiting, patience, FIRST_COMPLETED)
+            yield from (each.result() for each in done)
+        while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             yield from (each.result() for each in done)
     except BrokenProcessPool:

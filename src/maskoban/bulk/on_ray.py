@@ -6,17 +6,20 @@ tasks write their shards themselves, so every machine of a cluster must see the 
 
 from __future__ import annotations
 
+import io
 import json
 import logging
 import os
 import subprocess
 import sys
+import threading
+import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 
@@ -38,6 +41,9 @@ except ImportError:
 #: Seconds a cluster has to answer.
 PATIENCE = 20.0
 
+#: How often a shard is tried again whose worker died.
+TRIES = 3
+
 #: Columns as Ray Data hands them on, here of one row each: a shard, then its boards, then its receipt.
 Batch = dict[str, Any]
 
@@ -50,6 +56,7 @@ def ray_engine(work: Work, workers: int | None = None, address: str | None = Non
     ...     receipts = list(run([Shard(0, 0, 64)]))
     """
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
+    os.environ.setdefault("RAY_task_oom_retries", str(TRIES))
     if address is not None:
         _check_alive(address)
     ours = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
@@ -59,9 +66,11 @@ def ray_engine(work: Work, workers: int | None = None, address: str | None = Non
     except (ConnectionError, RuntimeError, OSError) as error:
         raise MaskobanError(f"Ray does not start: {str(error).splitlines()[0]}") from None
     try:
-        yield partial(_run, work, workers)
+        with redirect_stdout(_NotFromRay(sys.stdout)):
+            yield partial(_run, work, workers)
     finally:
-        ray.shutdown()
+        with redirect_stdout(io.StringIO()):
+            ray.shutdown()
 
 
 @contextmanager
@@ -79,6 +88,24 @@ def _quietly() -> Iterator[None]:
         os.close(kept)
 
 
+class _NotFromRay(io.TextIOBase):
+    """Standard output without what a thread of Ray's prints there about every worker that died."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if threading.current_thread().name == "ray_listen_error_messages":
+            return len(text)
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+
 def _check_alive(address: str) -> None:
     """Have another process look for the cluster: Ray itself would wait for minutes, and not to be stopped."""
     look = [sys.executable, "-c", "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)", address]
@@ -94,6 +121,8 @@ def _run(work: Work, workers: int | None, shards: Sequence[Shard]) -> Iterator[R
     ray.data.DataContext.get_current().enable_progress_bars = False
     for name in ("ray.data", "ray"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    # Without these tries Ray would start a worker that always dies for ever; it means to rename them in 2.64.
+    warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
     made = (
         ray.data.from_items([asdict(shard) for shard in shards], override_num_blocks=len(shards))
         .map_batches(
@@ -101,9 +130,10 @@ def _run(work: Work, workers: int | None, shards: Sequence[Shard]) -> Iterator[R
             batch_size=1,
             fn_constructor_args=(work,),
             compute=ray.data.ActorPoolStrategy(size=min(drawers, len(shards))),
+            max_task_retries=TRIES,
             **drawing,
         )
-        .map_batches(_judge, batch_size=1, fn_args=(work,), **judging)
+        .map_batches(_judge, batch_size=1, fn_args=(work,), max_retries=TRIES, **judging)
     )
     try:
         for row in made.iter_rows():

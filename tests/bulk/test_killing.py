@@ -1,0 +1,60 @@
+"""Makers are killed for real, workers and first processes, and the dataset comes out the same to the byte.
+
+The full-size version is benchmarks/bulk_killing.py, from which the scenes are.
+"""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from maskoban.bulk.job import Job, Shard
+from maskoban.bulk.making import make
+from tests.bulk.conftest import contents
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+
+from bulk_killing import Scene
+
+
+@pytest.fixture
+def in_peace(tmp_path: Path, dice: str, in_process: list[Shard]) -> Path:
+    """The dataset as it must come out."""
+    make(Job(1000, seed=7, shard_size=50), tmp_path / "in-peace", dice)
+    return tmp_path / "in-peace"
+
+
+def scene(engine: str, tmp_path: Path, dice: str) -> Scene:
+    options = ["--model", dice, "--count", "1000", "--seed", "7", "--shard-size", "50"]
+    return Scene(engine, tmp_path / engine, options, Random(1))
+
+
+@pytest.mark.parametrize(("engine", "kills"), [("local", 2), ("ray", 2)])
+def test_killed_and_started_again_it_comes_out_the_same(
+    engine: str, kills: int, in_peace: Path, tmp_path: Path, dice: str
+) -> None:
+    made = scene(engine, tmp_path, dice)
+    made.under_fire(shards=20, kills=kills)
+    assert len(made.killed) == kills
+    assert contents(made.out) == contents(in_peace)
+    for said in made.said:
+        assert "a worker was killed, most likely because memory ran out" in said
+        assert len(said.splitlines()) == 1
+
+
+def test_a_disk_that_takes_no_more_ends_it_with_a_sentence(tmp_path: Path, dice: str) -> None:
+    def small_files_only() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8000, 8000))
+
+    command = [sys.executable, "-m", "maskoban", "bulk", "--out", str(tmp_path / "full"), "--workers", "2"]
+    command += ["--model", dice, "--count", "4000", "--shard-size", "1000"]
+    done = subprocess.run(command, capture_output=True, text=True, preexec_fn=small_files_only)
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert ".parquet: cannot be written: File too large" in done.stderr
+    assert sorted(contents(tmp_path / "full")) == ["job.json"]
