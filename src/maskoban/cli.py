@@ -376,7 +376,7 @@ def export(
     """Make a trained run a model that draws without torch.
 
     Writes model.safetensors (the weights in fp16, once), model.onnx (the graph
-    that names them, checked against torch) and model.int8.onnx (smaller, a little
+    that names them, checked against torch) and model.int8.onnx (faster, a little
     off), and prints what is known of the model.
 
     \b
