@@ -6,8 +6,6 @@ version of pyarrow may write the same rows differently.
 
 from __future__ import annotations
 
-import io
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -65,7 +63,7 @@ def parquet_bytes(rows: pa.Table) -> bytes:
     >>> parquet_bytes(table({name: [] for name in COLUMNS}))[:4]
     b'PAR1'
     """
-    sink = io.BytesIO()
+    sink = pa.BufferOutputStream()
     pq.write_table(
         rows,
         sink,
@@ -76,7 +74,8 @@ def parquet_bytes(rows: pa.Table) -> bytes:
         compression_level=6,
         use_dictionary=_REPETITIVE,
     )
-    return sink.getvalue()
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
 
 
 def read_rows(data: bytes, name: str) -> pa.Table:
@@ -88,7 +87,8 @@ def read_rows(data: bytes, name: str) -> pa.Table:
     maskoban.boards.errors.MaskobanError: a.parquet: not a whole file of this dataset
     """
     try:
-        rows = pq.read_table(io.BytesIO(data))
+        # Not pq.read_table: its threads may still hold the data when Python leaves, and abort it then.
+        rows = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(use_threads=False)
     except (pa.ArrowException, OSError):
         raise MaskobanError(f"{name}: not a whole file of this dataset") from None
     if not rows.schema.equals(SCHEMA):
