@@ -725,7 +725,9 @@ def bulk_make(
         int | None, typer.Option(min=1, show_default="by the count", help="Boards drawn for one file.")
     ] = None,
     engine: Annotated[Engine, typer.Option(help="This machine's processes, or Ray Data.")] = Engine.local,
-    workers: Annotated[int | None, typer.Option(min=1, show_default="all cores", help="Workers.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, show_default="all cores", help="How many work at once.")
+    ] = None,
     address: Annotated[
         str | None, typer.Option(show_default="a Ray of its own", help="Address of a Ray cluster.")
     ] = None,
