@@ -20,7 +20,8 @@ import numpy as np
 import torch
 
 from maskoban.boards.tiles import WALL
-from maskoban.diffusion import attention, feedforward
+from maskoban.diffusion.network import Network
+from maskoban.diffusion.proving import prove_kernels
 from maskoban.diffusion.sampler import blank, draw, draw_many
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import new_network
@@ -61,44 +62,10 @@ def ceiling() -> float:
     return 2 * 8192**3 / seconds(lambda: a @ b, 20)
 
 
-def check_attention() -> None:
-    """The fused kernels against plain torch in fp32, on fresh random input."""
-    for cells, heads, width, rotate in ((64, 4, 64, True), (100, 8, 32, False)):
-        side = int(cells**0.5)
-        qkv = torch.randn(
-            64, cells, 3 * heads * width, device="cuda", dtype=torch.bfloat16, requires_grad=True
-        )
-        table = attention.rotary_table(side, side, width).cuda() if rotate else None
-        grad = torch.randn(64, cells, heads * width, device="cuda", dtype=torch.bfloat16)
-        out = attention.attend(qkv, heads, table)
-        (dqkv,) = torch.autograd.grad(out, qkv, grad)
-        exact = attention.attend_reference(qkv.float(), heads, table)
-        (dexact,) = torch.autograd.grad(exact, qkv, grad.float())
-        off = [
-            float((x.float() - y.float()).norm() / y.float().norm())
-            for x, y in ((out, exact), (dqkv, dexact))
-        ]
-        print(f"attention {cells} cells: relative error forward {off[0]:.1e}, backward {off[1]:.1e}")
-        assert max(off) < 2e-2
-
-
-def check_feedforward() -> None:
-    x = torch.randn(64, 64, 256, device="cuda", dtype=torch.bfloat16, requires_grad=True)
-    w = torch.randn(1024, 256, device="cuda", dtype=torch.bfloat16, requires_grad=True)
-    grad = torch.randn(64, 64, 1024, device="cuda", dtype=torch.bfloat16)
-    y = feedforward.squared_relu_linear(x, w)
-    exact = torch.relu(feedforward.rms_norm(x.float()) @ w.float().T).square()
-    pairs = [
-        (y, exact),
-        *zip(
-            torch.autograd.grad(y, (x, w), grad),
-            torch.autograd.grad(exact, (x, w), grad.float()),
-            strict=True,
-        ),
-    ]
-    off = [float((a.float() - b.float()).norm() / b.float().norm()) for a, b in pairs]
-    print("squared ReLU layer: relative errors", " ".join(f"{e:.1e}" for e in off))
-    assert max(off) < 2e-2
+def say_proved(network: Network, boards: int, backward: bool) -> None:
+    """A kernel that is wrong ends the benchmark here: there is no use in timing it."""
+    found = prove_kernels(network, boards, backward)
+    print("relative errors:", ", ".join(f"{name} {off:.1e}" for name, off in found.items()), flush=True)
 
 
 def training(preset: Preset, top: float, profile: bool) -> None:
@@ -112,6 +79,7 @@ def training(preset: Preset, top: float, profile: bool) -> None:
                 trainer.step()
                 trainer.progress.step += 1
 
+        say_proved(trainer.network, preset.batch, backward=True)
         start = time.perf_counter()
         several()
         torch.cuda.synchronize()
@@ -135,6 +103,7 @@ def training(preset: Preset, top: float, profile: bool) -> None:
 
 def drawing(preset: Preset, top: float, batch: int) -> None:
     network = new_network(preset).cuda().compute_in(torch.bfloat16).eval()
+    say_proved(network, batch, backward=False)
     denoiser = TorchDenoiser(network, preset.diffusion_steps, batch=batch, compiled=True)
     start = blank(denoiser, 8 * batch)
     draw(denoiser, start[:1], 0)  # compiles
@@ -156,8 +125,6 @@ def main() -> None:
     print(
         f"{torch.cuda.get_device_name()}, torch {torch.__version__}: a large bf16 product {top / 1e12:.0f} TFLOP/s"
     )
-    check_attention()
-    check_feedforward()
     training(SMALL, top, profile)
     training(PAPER, top, profile)
     training(BEST, top, False)

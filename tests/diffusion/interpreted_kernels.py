@@ -16,7 +16,7 @@ from torch.nn import functional as F
 from maskoban.diffusion import kernels
 from maskoban.diffusion.attention import attend_reference, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import dropout
-from maskoban.diffusion.feedforward import squared_relu_linear
+from maskoban.diffusion.feedforward import row_units, squared_relu_linear
 
 
 class Untuned:
@@ -56,8 +56,9 @@ def error(mine: Tensor, reference: Tensor) -> float:
 def main() -> None:
     torch.manual_seed(0)
     forward, backward = kernels._forward.fn, kernels._backward.fn
-    for rows, height, width, heads, rotate, p in (
-        (32, 4, 5, 2, True, 0.0), (32, 6, 6, 1, False, 0.0), (32, 6, 6, 2, False, 0.25), (64, 5, 8, 1, True, 0.25),
+    for rows, height, width, heads, rotate, p, biased in (
+        (32, 4, 5, 2, True, 0.0, False), (32, 6, 6, 1, False, 0.0, True), (32, 6, 6, 2, False, 0.25, True),
+        (64, 5, 8, 1, True, 0.25, False),
     ):  # fmt: skip
         kernels._forward, kernels._backward = Untuned(forward, ROWS=rows), Untuned(backward, ROWS=rows)
         cells, d = height * width, heads * 32
@@ -66,31 +67,43 @@ def main() -> None:
         seed = torch.tensor([12345])
         rotary = rotary_table(height, width, 32) if rotate else None
         exact = qkv.float().requires_grad_()
+        shift = torch.randn(3 * d, requires_grad=True)
+        bias = shift.detach() if biased else None
+        shifted = exact + shift if biased else exact
         if p:
             block = max(32, 2 ** math.ceil(math.log2(cells)))
-            expected = attend_with(kept(12345, 2 * heads, cells, block, p), exact, heads, rotary)
+            expected = attend_with(kept(12345, 2 * heads, cells, block, p), shifted, heads, rotary)
         else:
-            expected = attend_reference(exact, heads, rotary)
-        (dexpected,) = torch.autograd.grad(expected, exact, grad.float())
+            expected = attend_reference(shifted, heads, rotary)
+        learned = (exact, shift) if biased else (exact,)
+        dexpected = torch.autograd.grad(expected, learned, grad.float())
         table = rotary if rotary is not None else torch.zeros(2, 1, 1)
-        mine = kernels.forward(qkv, table, seed, heads, rotate, p)
-        dmine = kernels.backward(grad, qkv, table, seed, heads, rotate, p)
-        kind = f"attention {height}x{width} rotate {rotate} dropout {p}"
+        mine = kernels.forward(qkv, bias, table, seed, heads, rotate, p)
+        dmine = kernels.backward(grad, qkv, bias, table, seed, heads, rotate, p)
+        kind = f"attention {height}x{width} rotate {rotate} dropout {p} bias {biased}"
         print(json.dumps({"kernel": kind, "forward": error(mine, expected.detach()),
-                          "backward": error(dmine, dexpected)}))  # fmt: skip
+                          "backward": max(map(error, dmine[: len(learned)], dexpected))}))  # fmt: skip
 
     kernels._relu_squared = Untuned(kernels._relu_squared.fn, BM=32, BN=64, BK=32)
     x, weight = torch.randn(3, 15, 64).half(), torch.randn(128, 64).half()
     expected = squared_relu_linear(x.float(), weight.float())
-    print(json.dumps({"kernel": "squared relu", "forward": error(kernels.relu_squared(x, weight), expected)}))
+    print(
+        json.dumps(
+            {
+                "kernel": "squared relu",
+                "forward": error(kernels.relu_squared(x, row_units(x), weight), expected),
+            }
+        )
+    )
 
-    h, grad, seed = torch.randn(3, 5, 64).half(), torch.randn(3, 5, 64).half(), torch.tensor([777])
-    exact = h.float().requires_grad_()
-    expected = dropout(F.gelu(exact), 0.25, seed)
-    (dexpected,) = torch.autograd.grad(expected, exact, grad.float())
+    h, grad, seed = torch.randn(3, 15, 256).half(), torch.randn(3, 15, 256).half(), torch.tensor([777])
+    exact, bias = h.float().requires_grad_(), torch.randn(256, requires_grad=True)
+    expected = dropout(F.gelu(exact + bias), 0.25, seed)
+    dexpected = torch.autograd.grad(expected, (exact, bias), grad.float())
+    dmine = kernels.gelu_dropout_backward(grad, h, bias.detach(), seed, 0.25)
     print(json.dumps({"kernel": "gelu and dropout",
-                      "forward": error(kernels.gelu_dropout(h, seed, 0.25), expected.detach()),
-                      "backward": error(kernels.gelu_dropout_backward(grad, h, seed, 0.25), dexpected)}))  # fmt: skip
+                      "forward": error(kernels.gelu_dropout(h, bias.detach(), seed, 0.25), expected.detach()),
+                      "backward": max(map(error, dmine, dexpected))}))  # fmt: skip
 
 
 if __name__ == "__main__":

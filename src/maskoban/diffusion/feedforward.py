@@ -21,10 +21,15 @@ except ImportError:
     kernels = None  # type: ignore[assignment]
 
 
+def row_units(x: Tensor) -> Tensor:
+    """1 / sqrt(mean(x^2) + 1e-6) of every row, fp32: (..., 1)."""
+    x32 = x.float()
+    return torch.rsqrt((x32 * x32).mean(-1, keepdim=True) + 1e-6)
+
+
 def rms_norm(x: Tensor) -> Tensor:
     """x / sqrt(mean(x^2) + 1e-6), no gain, computed in fp32."""
-    x32 = x.float()
-    return (x32 * torch.rsqrt((x32 * x32).mean(-1, keepdim=True) + 1e-6)).to(x.dtype)
+    return (x.float() * row_units(x)).to(x.dtype)
 
 
 def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
@@ -34,74 +39,78 @@ def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
     tensor([[4., 0.]])
     """
     weight = weight.to(x.dtype)
-    fits = weight.shape[0] % 128 == 0 and weight.shape[1] in (64, 128, 256) and x.dtype == torch.bfloat16
+    fits = weight.shape[0] % 256 == 0 and weight.shape[1] % 64 == 0 and x.dtype == torch.bfloat16
     if kernels is None or not x.is_cuda or not fits:
         r = F.relu(F.linear(rms_norm(x), weight))
         return r * r
-    y: Tensor = _fused(x, weight)
+    y: Tensor = _fused(x, row_units(x.detach()), weight)
     return y
 
 
-def gelu_dropout(h: Tensor, p: float, seed: Tensor) -> Tensor:
-    """dropout(gelu(h), p): what is dropped follows from the seed, the same on every device.
+def gelu_dropout(h: Tensor, bias: Tensor, p: float, seed: Tensor) -> Tensor:
+    """dropout(gelu(h + bias), p): what is dropped follows from the seed, the same on every device.
 
-    >>> gelu_dropout(torch.tensor([-9.0, 0.0, 9.0]), 0.0, torch.tensor([5])).abs()
-    tensor([0., 0., 9.])
+    >>> gelu_dropout(torch.tensor([-9.0, 0.0, 8.0]), torch.ones(3), 0.0, torch.tensor([5])).abs()
+    tensor([0.0000, 0.8413, 9.0000])
     """
-    if p == 0 or kernels is None or not h.is_cuda:
-        return dropout(F.gelu(h), p, seed)
-    y: Tensor = _gelu_dropout(h, seed, p)
+    if p == 0 or kernels is None or not h.is_cuda or h.shape[-1] % 256:
+        return dropout(F.gelu(h + bias.to(h.dtype)), p, seed)
+    y: Tensor = _gelu_dropout(h, bias, seed, p)
     return y
 
 
 if kernels is not None:
 
     @torch.library.custom_op("maskoban::squared_relu_linear", mutates_args=())
-    def _fused(x: Tensor, weight: Tensor) -> Tensor:
-        return kernels.relu_squared(x, weight)
+    def _fused(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
+        return kernels.relu_squared(x, unit, weight)
 
     @_fused.register_fake
-    def _(x: Tensor, weight: Tensor) -> Tensor:
+    def _(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
         return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
     def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(*inputs, output)
 
-    def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor]:
-        """y = r^2 with r = relu(h), so dL/dh = 2 r dL/dy, and r = sqrt(y) is zero where the ReLU was shut."""
-        x, weight, y = ctx.saved_tensors
+    def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor, None, Tensor]:
+        """y = r^2 with r = relu(h), so dL/dh = 2 r dL/dy, and r = sqrt(y) is zero where the ReLU was shut.
+
+        The gradient of x is the whole of it, by way of the row's unit too.
+        """
+        x, unit, weight, y = ctx.saved_tensors
         dh = (2 * y.float().sqrt() * grad.float()).to(x.dtype)
-        x32 = x.float()
-        unit = torch.rsqrt((x32 * x32).mean(-1, keepdim=True) + 1e-6)
-        normed = x32 * unit
+        normed = x.float() * unit
         dnormed = (dh @ weight).float()
         dx = unit * (dnormed - normed * (dnormed * normed).mean(-1, keepdim=True))
-        return dx.to(x.dtype), dh.flatten(0, -2).T @ normed.to(x.dtype).flatten(0, -2)
+        return dx.to(x.dtype), None, dh.flatten(0, -2).T @ normed.to(x.dtype).flatten(0, -2)
 
     _fused.register_autograd(_differentiate, setup_context=_remember)
 
     @torch.library.custom_op("maskoban::gelu_dropout", mutates_args=())
-    def _gelu_dropout(h: Tensor, seed: Tensor, p: float) -> Tensor:
-        return kernels.gelu_dropout(h, seed, p)
+    def _gelu_dropout(h: Tensor, bias: Tensor, seed: Tensor, p: float) -> Tensor:
+        return kernels.gelu_dropout(h, bias, seed, p)
 
     @_gelu_dropout.register_fake
-    def _(h: Tensor, seed: Tensor, p: float) -> Tensor:
+    def _(h: Tensor, bias: Tensor, seed: Tensor, p: float) -> Tensor:
         return torch.empty_like(h)
 
     @torch.library.custom_op("maskoban::gelu_dropout_backward", mutates_args=())
-    def _gelu_dropout_backward(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
-        return kernels.gelu_dropout_backward(grad, h, seed, p)
+    def _gelu_dropout_backward(
+        grad: Tensor, h: Tensor, bias: Tensor, seed: Tensor, p: float
+    ) -> tuple[Tensor, Tensor]:
+        return kernels.gelu_dropout_backward(grad, h, bias, seed, p)
 
     @_gelu_dropout_backward.register_fake
-    def _(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
-        return torch.empty_like(h)
+    def _(grad: Tensor, h: Tensor, bias: Tensor, seed: Tensor, p: float) -> tuple[Tensor, Tensor]:
+        return torch.empty_like(h), h.new_empty(h.shape[-1], dtype=torch.float32)
 
     def _remember_gelu(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        h, seed, ctx.p = inputs
-        ctx.save_for_backward(h, seed)
+        h, bias, seed, ctx.p = inputs
+        ctx.save_for_backward(h, bias, seed)
 
-    def _differentiate_gelu(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        h, seed = ctx.saved_tensors
-        return _gelu_dropout_backward(grad, h, seed, ctx.p), None, None
+    def _differentiate_gelu(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
+        h, bias, seed = ctx.saved_tensors
+        dh, dbias = _gelu_dropout_backward(grad, h, bias, seed, ctx.p)
+        return dh, dbias.to(bias.dtype), None, None
 
     _gelu_dropout.register_autograd(_differentiate_gelu, setup_context=_remember_gelu)

@@ -124,10 +124,10 @@ class PaperNetwork(Network):
             seeds, *(stack.unbind(0) for stack in stacks), strict=True
         ):
             y = layer_norm(x, nw[0], nb[0])
-            y = attend(self.linear(y, qkv.flatten(0, 1), qkv_b), self.heads, dropout=p, seed=s[0])
+            y = attend(self.linear(y, qkv.flatten(0, 1)), self.heads, dropout=p, seed=s[0], bias=qkv_b)
             x = x + dropout(self.linear(y, out, out_b), p, s[1])
             y = layer_norm(x, nw[1], nb[1])
-            y = gelu_dropout(self.linear(y, up, up_b), p, s[2])
+            y = gelu_dropout(self.linear(y, up), up_b, p, s[2])
             x = x + dropout(self.linear(y, down, down_b), p, s[3])
         if cells is not None:
             x = pick(x, cells)

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from maskoban.boards.tiles import MASK, TILES, Tokens
 from maskoban.diffusion.network import Network
+from maskoban.diffusion.proving import prove_kernels
 
 
 class TorchDenoiser:
@@ -26,6 +27,7 @@ class TorchDenoiser:
         # Two batches at once on a device: one is drawn here while the other is computed there.
         self.overlap = 2 if next(network.parameters()).is_cuda else 1
         self.forward: Callable[..., Tensor] = network
+        prove_kernels(network, batch, backward=False)
         if compiled:
             self.forward = torch.compile(network, dynamic=False)
 

@@ -1,0 +1,96 @@
+"""Fused kernels are proved on the device they run on, at the size they run at, before anything is built on them.
+
+A kernel that is right in an interpreter, or at another size, can be wrong on a device: the compiler between them is
+large. A training run on a kernel that is a little off looks almost like any other, so nothing else would tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from maskoban.boards.errors import MaskobanError
+from maskoban.diffusion.attention import attend, attend_reference
+from maskoban.diffusion.dropout import dropout
+from maskoban.diffusion.feedforward import gelu_dropout, rms_norm, squared_relu_linear
+from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
+
+#: How far results may lie from fp32's, as a share of their size; bf16 keeps between two and three digits.
+TOLERANCE = 2e-2
+
+_COMPARED = 16  # boards, from either end
+
+
+def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, float]:
+    """Hold every fused operator of a network on a CUDA device against plain fp32; returns how far each is off.
+
+    ``boards`` is how many are computed at once. Where an operator is wrong, this raises, and names it.
+
+    >>> prove_kernels(InteriorNetwork(), boards=4, backward=True)  # nothing is fused on a CPU
+    {}
+    """
+    if not next(network.parameters()).is_cuda:
+        return {}
+    assert isinstance(network, InteriorNetwork | PaperNetwork)
+    d, hidden, heads = network.d, network.up.shape[1], network.heads
+    rotary = network.rotary if isinstance(network, InteriorNetwork) else None
+
+    def random(*shape: int) -> Tensor:
+        return torch.randn(*shape, device=network.up.device, dtype=network.dtype)
+
+    cells = (boards, network.cells)
+    seed = torch.tensor([12345], device=network.up.device)
+    weight, bias = random(hidden, d), random(hidden).float()
+    shift = None if rotary is not None else random(3 * d).float()
+    trials: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], Tensor]] = {
+        "attention": (
+            lambda qkv: attend(qkv, heads, rotary, bias=shift),
+            lambda qkv: attend_reference(qkv, heads, rotary, bias=shift),
+            random(*cells, 3 * d),
+        )
+    }
+    if isinstance(network, InteriorNetwork):
+        trials["squared ReLU"] = (
+            lambda x: squared_relu_linear(x, weight),
+            lambda x: F.relu(rms_norm(x) @ weight.float().T).square(),
+            random(*cells, d),
+        )
+    elif network.dropout and backward:
+        # Which numbers are dropped follows from their place, so the first boards must be the first of all.
+        trials["GELU and dropout"] = (
+            lambda h: gelu_dropout(h, bias, network.dropout, seed)[:_COMPARED],
+            lambda h: dropout(F.gelu(h + bias), network.dropout, seed)[:_COMPARED],
+            random(*cells, hidden),
+        )
+    found = {}
+    for name, (fused, plain, x) in trials.items():
+        found[name] = off = max(_errors(fused, plain, x, backward))
+        if not off < TOLERANCE:
+            raise MaskobanError(
+                f"the fused kernel for {name} is wrong on {torch.cuda.get_device_name()}: {off:.0%} off; "
+                "set MASKOBAN_KERNELS=0 to do without fused kernels"
+            )
+    return found
+
+
+def _errors(
+    fused: Callable[[Tensor], Tensor], plain: Callable[[Tensor], Tensor], x: Tensor, backward: bool
+) -> list[float]:
+    """Relative errors of the values and, if asked for, of the gradient, on the boards at either end."""
+    n = len(x)
+    either = {*range(min(_COMPARED, n)), *range(max(n - _COMPARED, 0), n)}
+    ends = torch.tensor(sorted(either), device=x.device)
+    mine_in = x.detach().requires_grad_(backward)
+    exact_in = x[ends].float().requires_grad_(backward)
+    mine, exact = fused(mine_in), plain(exact_in)
+    kept = ends[: len(exact)]
+    pairs = [(mine[kept], exact)]
+    if backward:
+        grad = torch.randn_like(mine)
+        (dmine,) = torch.autograd.grad(mine, mine_in, grad)
+        (dexact,) = torch.autograd.grad(exact, exact_in, grad[kept].float())
+        pairs.append((dmine[ends], dexact))
+    return [float((a.detach().float() - b.detach()).norm() / b.detach().norm()) for a, b in pairs]

@@ -1,0 +1,33 @@
+"""A wrong kernel is found out. (That ours are right on a device only a device can show: benchmarks/device.py.)"""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from maskoban.diffusion.network import InteriorNetwork, PaperNetwork
+from maskoban.diffusion.proving import _errors, prove_kernels
+
+
+def test_nothing_is_fused_on_a_cpu() -> None:
+    assert prove_kernels(InteriorNetwork(), 4, backward=True) == {}
+    assert prove_kernels(PaperNetwork(), 4, backward=True) == {}
+
+
+@pytest.mark.parametrize("boards", [3, 16, 40, 200])
+def test_the_error_of_a_kernel_is_a_share_of_its_result(boards: int) -> None:
+    torch.manual_seed(boards)
+    x = torch.randn(boards, 5, 8)
+    assert _errors(torch.sin, torch.sin, x, True) == [0, 0]
+    assert _errors(lambda x: 1.1 * torch.sin(x), torch.sin, x, True) == pytest.approx([0.1, 0.1])
+    assert _errors(lambda x: 1.1 * torch.sin(x), torch.sin, x, False) == pytest.approx([0.1])
+
+
+def test_a_fault_in_the_last_board_or_only_in_the_gradient_is_seen() -> None:
+    x = torch.randn(50, 5, 8)
+    last = torch.ones(50, 1, 1)
+    last[-1] = 2
+    assert min(_errors(lambda x: x * last, lambda x: 1 * x, x, True)) > 0.1
+    value, gradient = _errors(lambda x: x + (x - x.detach()), lambda x: 1 * x, x, True)
+    assert value == 0
+    assert gradient == pytest.approx(1)
