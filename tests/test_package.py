@@ -24,6 +24,7 @@ STATIONS = [
     "training",
     "evaluation",
     "studio",
+    "bulk",
     "environment",
     "console",
     "cli",
