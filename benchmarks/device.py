@@ -101,16 +101,16 @@ def training(preset: Preset, top: float, profile: bool) -> None:
             )
 
 
-def drawing(preset: Preset, top: float, batch: int) -> None:
+def drawing(preset: Preset, top: float, batch: int, chunk: int) -> None:
     network = new_network(preset).cuda().compute_in(torch.bfloat16).eval()
-    say_proved(network, batch, backward=False)
-    denoiser = TorchDenoiser(network, preset.diffusion_steps, batch=batch, compiled=True)
+    say_proved(network, chunk, backward=False)
+    denoiser = TorchDenoiser(network, preset.diffusion_steps, batch, compiled=True, chunk=chunk)
     start = blank(denoiser, 8 * batch)
     draw(denoiser, start[:1], 0)  # compiles
     rate = len(start) / seconds(lambda: draw_many(denoiser, start, 0), 2)
     work = products(preset, network.cells) * network.cells * network.cells
     print(
-        f"draw  {preset.name:14} {rate:6.0f} boards/s, one reveal a step, {batch} at once  "
+        f"draw  {preset.name:14} {rate:6.0f} boards/s, one reveal a step, {batch} at once in chunks of {chunk}  "
         f"(as if all cells were computed: {rate * work / 1e12:.0f} TFLOP/s, {rate * work / top:.0%})",
         flush=True,
     )
@@ -128,8 +128,9 @@ def main() -> None:
     training(SMALL, top, profile)
     training(PAPER, top, profile)
     training(BEST, top, False)
-    drawing(SMALL, top, 8192)
-    drawing(BEST, top, 8192)
+    for chunk in (256, 512, 1024, 8192):
+        drawing(SMALL, top, 8192, chunk)
+    drawing(BEST, top, 8192, 512)
 
 
 if __name__ == "__main__":

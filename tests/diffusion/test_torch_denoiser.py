@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+import pytest
 import torch
+from torch import Tensor
 
 from maskoban.boards.tiles import MASK
+from maskoban.diffusion import torch_denoiser
 from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
 from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
@@ -52,3 +57,39 @@ def test_a_board_is_the_same_alone_and_among_others_to_the_bit() -> None:
                                   np.zeros((k, 1), np.int64))[0] for k in (1, 5, 20)]  # fmt: skip
         assert (logits[0] == logits[1]).all()
         assert (logits[0] == logits[2]).all()
+
+
+class Recording:
+    """Stands in for a recorded forward pass, which needs a CUDA device: one result, in chunks, used by one at a time."""
+
+    made = 0
+
+    def __init__(self, forward: Any, network: Network, batch: int, asked: int, chunk: int) -> None:
+        Recording.made += 1
+        self.forward, self.chunk, self.busy = forward, chunk, False
+        self.logits = torch.empty(batch, asked, 7)
+
+    def __call__(self, tokens: Tensor, when: Tensor | None, where: Tensor) -> Tensor:
+        assert not self.busy
+        self.busy = True
+        for start in range(0, len(tokens), self.chunk):
+            part = slice(start, start + self.chunk)
+            self.logits[part] = self.forward(
+                tokens[part].long(), None if when is None else when[part], where[part]
+            )
+        self.busy = False
+        return self.logits
+
+
+def test_recordings_are_shared_among_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch_denoiser, "RecordedForward", Recording)
+    for network in networks():
+        plain = TorchDenoiser(network, steps=12, batch=8)
+        recorded = TorchDenoiser(network, steps=12, batch=8, chunk=4)
+        recorded.overlap, recorded._idle = 2, {}
+        Recording.made = 0
+        how = Drawing(polish=1)
+        expected, _ = draw_many(plain, blank(plain, 40), seed=3, how=how)
+        drawn, _ = draw_many(recorded, blank(recorded, 40), seed=3, how=how)
+        assert (drawn == expected).all()
+        assert Recording.made == 2
