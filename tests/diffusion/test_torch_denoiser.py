@@ -60,7 +60,7 @@ def test_a_board_is_the_same_alone_and_among_others_to_the_bit() -> None:
 
 
 class Recording:
-    """Stands in for a recorded forward pass, which needs a CUDA device: one result, in chunks, used by one at a time."""
+    """Stands in for a recorded forward pass, which needs a CUDA device: in chunks, and for one user at a time."""
 
     made = 0
 
