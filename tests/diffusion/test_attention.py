@@ -40,7 +40,7 @@ def test_dropped_attention_keeps_its_mean() -> None:
     torch.manual_seed(2)
     qkv = torch.randn(1, 6, 3 * 8)
     whole = attend_reference(qkv, heads=2)
-    many = attend_reference(qkv.expand(20_000, 6, 24), heads=2, dropout=0.3)
+    many = attend_reference(qkv.expand(20_000, 6, 24), heads=2, dropout=0.3, seed=torch.tensor([5, 0]))
     assert (many[0] - whole[0]).abs().max() > 0.01
     torch.testing.assert_close(many.mean(0, keepdim=True), whole, atol=0.02, rtol=0.05)
 
@@ -76,13 +76,30 @@ def test_the_fused_squared_relu_differentiates_by_the_right_formula() -> None:
 def test_dropout_zeroes_a_share_p_scales_the_rest_and_follows_its_seed() -> None:
     ones = torch.ones(400, 500)
     for p in (0.1, 0.5, 0.9):
-        x = dropout(ones, p, torch.tensor([11]))
+        x = dropout(ones, p, torch.tensor([11, 0]))
         assert set(x.unique().tolist()) == {0.0, torch.tensor(1 / (1 - p)).item()}
         assert (x == 0).float().mean().item() == pytest.approx(p, abs=0.006)
         zeros = x == 0
         assert (zeros[:, 1:] & zeros[:, :-1]).float().mean().item() == pytest.approx(p * p, abs=0.006)
         assert (zeros[1:] & zeros[:-1]).float().mean().item() == pytest.approx(p * p, abs=0.006)
-    one, again, other = (dropout(ones, 0.5, torch.tensor([seed])) for seed in (1, 1, 2))
+    one, again, other = (dropout(ones, 0.5, torch.tensor([seed, 0])) for seed in (1, 1, 2))
     assert torch.equal(one, again)
     assert (one == other).float().mean().item() == pytest.approx(0.5, abs=0.01)
-    assert dropout(ones, 0.0, torch.tensor([1])) is ones
+    assert dropout(ones, 0.0, torch.tensor([1, 0])) is ones
+
+
+def test_a_part_of_a_batch_loses_the_numbers_it_would_lose_in_the_whole() -> None:
+    torch.manual_seed(4)
+    x, qkv = torch.randn(6, 5, 8), torch.randn(6, 5, 3 * 8)
+    whole = dropout(x, 0.5, torch.tensor([9, 0]))
+    assert torch.equal(dropout(x[4:], 0.5, torch.tensor([9, 4 * 5 * 8])), whole[4:])
+    assert not torch.equal(dropout(x[4:], 0.5, torch.tensor([9, 0])), whole[4:])
+    whole = attend_reference(qkv, heads=2, dropout=0.5, seed=torch.tensor([9, 0]))
+    part = attend_reference(qkv[4:], heads=2, dropout=0.5, seed=torch.tensor([9, 4 * 2]))
+    torch.testing.assert_close(part, whole[4:])
+
+
+def test_dropout_counts_on_past_the_largest_int32() -> None:
+    x = dropout(torch.ones(8000), 0.5, torch.tensor([9, 2**31 - 8]))
+    assert (x == 0).float().mean().item() == pytest.approx(0.5, abs=0.03)
+    assert torch.equal(x[8:], dropout(torch.ones(7992), 0.5, torch.tensor([9, 2**31])))

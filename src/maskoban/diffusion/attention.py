@@ -14,6 +14,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from maskoban.diffusion.dropout import dropout as drop
+
 try:  # Triton is there wherever torch has CUDA; nothing else needs it
     from maskoban.diffusion import kernels
 except ImportError:
@@ -49,8 +51,9 @@ def normalise_and_rotate(x: Tensor, rotary: Tensor | None) -> Tensor:
 
 
 def attend_reference(
-    qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0, bias: Tensor | None = None
-) -> Tensor:
+    qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0, seed: Tensor | None = None,
+    bias: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Plain torch. qkv is (boards, cells, 3 * d), queries first; returns (boards, cells, d).
 
     softmax(q k^T / sqrt(head width)) v for every head, where q and k are normalised and rotated if a rotary
@@ -65,7 +68,9 @@ def attend_reference(
     scores = (q @ k.transpose(-1, -2)).float() / math.sqrt(q.shape[-1])
     weights = torch.softmax(scores, dim=-1)
     if dropout > 0:
-        weights = torch.nn.functional.dropout(weights, dropout)
+        assert seed is not None, "dropout needs a seed"
+        first = seed[1] * cells * cells
+        weights = drop(weights, dropout, torch.stack([seed[0], first]))
     mixed = weights.to(v.dtype) @ v
     joined: Tensor = mixed.transpose(1, 2).reshape(boards, cells, -1)
     return joined
@@ -77,7 +82,8 @@ def attend(
 ) -> Tensor:  # fmt: skip
     """:func:`attend_reference`, by the fused kernel where there is one for these shapes.
 
-    ``seed``, a tensor of one int64, makes the kernel's dropout; the reference takes torch's own generator.
+    ``seed`` makes the dropout: a pair as :func:`maskoban.diffusion.dropout.dropout` takes it, but for counting in
+    heads, boards times heads a board, rather than in numbers.
 
     >>> attend(torch.randn(2, 64, 3 * 256), heads=4, rotary=rotary_table(8, 8, 64)).shape
     torch.Size([2, 64, 256])
@@ -85,10 +91,10 @@ def attend(
     cells, head_width = qkv.shape[1], qkv.shape[2] // (3 * heads)
     fits = cells <= 128 and head_width in (32, 64) and qkv.dtype in (torch.bfloat16, torch.float16)
     if kernels is None or not qkv.is_cuda or not fits:
-        return attend_reference(qkv, heads, rotary, dropout, bias)
+        return attend_reference(qkv, heads, rotary, dropout, seed, bias)
     table = rotary if rotary is not None else qkv.new_zeros((2, 1, 1), dtype=torch.float32)
     if seed is None:
-        seed = torch.zeros(1, dtype=torch.int64, device=qkv.device)
+        seed = torch.zeros(2, dtype=torch.int64, device=qkv.device)
     out: Tensor = _fused(qkv, bias, table, seed, heads, rotary is not None, dropout)
     return out
 

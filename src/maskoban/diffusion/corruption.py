@@ -18,6 +18,10 @@ class Corrupted:
     hidden: Tensor  # (boards, cells) bool
     t: Tensor  # (boards,) int64 in 1 ... T
 
+    def part(self, rows: slice) -> Corrupted:
+        """Some of the boards."""
+        return Corrupted(self.tokens[rows], self.hidden[rows], self.t[rows])
+
 
 def draw_times(boards: int, steps: int, stratified: bool, device: torch.device, power: float = 1.0) -> Tensor:
     """t = ceil(T u^power) for every board, u independent and uniform, or stratified.

@@ -2,7 +2,8 @@
 
 torch's generator costs more than the layers it serves at these sizes, and a mask that must be kept for the
 backward pass costs memory traffic. This one is a function of (seed, index): four integer operations, recomputed
-wherever it is needed.
+wherever it is needed. A process that holds a part of a batch counts from where its part begins, so a board loses
+the same numbers whichever process holds it.
 """
 
 from __future__ import annotations
@@ -11,9 +12,13 @@ import torch
 from torch import Tensor
 
 
-def draw_seeds(rows: int, columns: int, device: torch.device) -> Tensor:
-    """Fresh seeds from torch's generator, (rows, columns, 1) int64: one for every place that drops."""
-    return torch.randint(0, 2**31 - 1, (rows, columns, 1), device=device)
+def draw_seeds(rows: int, firsts: Tensor) -> Tensor:
+    """Fresh seeds from torch's generator, one for every place that drops, each with the index its place starts at.
+
+    The places are ``rows`` times as many as there are ``firsts``: (rows, firsts, 2) int64.
+    """
+    seeds = torch.randint(0, 2**31 - 1, (rows, len(firsts)), device=firsts.device)
+    return torch.stack([seeds, firsts.expand_as(seeds)], dim=-1)
 
 
 def scramble(h: Tensor) -> Tensor:
@@ -30,12 +35,15 @@ def least_kept(p: float) -> int:
 def dropout(x: Tensor, p: float, seed: Tensor) -> Tensor:
     """x with each number zeroed with probability p and the rest scaled by 1 / (1 - p).
 
-    >>> x = dropout(torch.ones(100_000), 0.25, torch.tensor([5]))
+    ``seed`` is a pair: what the mask follows from, and the index of x's first number.
+
+    >>> x = dropout(torch.ones(100_000), 0.25, torch.tensor([5, 0]))
     >>> abs(x.mean().item() - 1) < 0.02
     True
     """
     if p == 0:
         return x
-    index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape)
-    kept = scramble(index ^ seed.to(torch.int32)) >= least_kept(p)
+    start, first = seed.to(torch.int32).unbind()
+    index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape) + first
+    kept = scramble(index ^ start) >= least_kept(p)
     return torch.where(kept, x * (1 / (1 - p)), 0)

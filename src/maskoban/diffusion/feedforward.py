@@ -50,7 +50,7 @@ def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
 def gelu_dropout(h: Tensor, bias: Tensor, p: float, seed: Tensor) -> Tensor:
     """dropout(gelu(h + bias), p): what is dropped follows from the seed, the same on every device.
 
-    >>> gelu_dropout(torch.tensor([-9.0, 0.0, 8.0]), torch.ones(3), 0.0, torch.tensor([5])).abs()
+    >>> gelu_dropout(torch.tensor([-9.0, 0.0, 8.0]), torch.ones(3), 0.0, torch.tensor([5, 0])).abs()
     tensor([0.0000, 0.8413, 9.0000])
     """
     if p == 0 or kernels is None or not h.is_cuda or h.shape[-1] % 256:

@@ -81,9 +81,10 @@ def _weights(q1, q2, k1, k2, inside, scale):
 
 @triton.jit
 def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):
-    """The dropout factor of every weight: 0, or 1 / (1 - P). A hash of (seed, program, row, column)."""
+    """The dropout factor of every weight: 0, or 1 / (1 - P). A hash of (seed, place, row, column)."""
     column = tl.arange(0, BLOCK)
-    at = program * BLOCK * BLOCK + rows[:, None] * BLOCK + column[None, :]
+    place = program + tl.load(seed + 1).to(tl.int32)
+    at = place * BLOCK * BLOCK + rows[:, None] * BLOCK + column[None, :]
     h = (at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
     h = (h ^ (h >> 15)) * 0x85EBCA77
     return tl.where(h.to(tl.float32) * 2.0**-32 >= P, 1.0 / (1.0 - P), 0.0)
@@ -319,7 +320,8 @@ def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
 @triton.jit
 def _kept(seed, at, LEAST: tl.constexpr):
     """Whether dropout keeps the number at this place: the hash of dropout.py, bit for bit."""
-    h = (at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
+    at = at.to(tl.uint32) + tl.load(seed + 1).to(tl.uint32)
+    h = (at ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
     h = (h ^ (h >> 15)) * 0x85EBCA77
     return h.to(tl.int32, bitcast=True) >= LEAST
 

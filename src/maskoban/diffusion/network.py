@@ -46,6 +46,9 @@ class Network(nn.Module):
         self.dtype = dtype
         return self
 
+    def start_at(self, board: int) -> None:
+        """The boards to train on will be those of a larger batch from this one on: what is dropped depends on it."""
+
     def embed(self, tokens: Tensor, table: Tensor) -> Tensor:
         """Rows of the table; in training as a product with one-hot tokens, whose gradient is one too, no scatter."""
         if not self.training:
@@ -107,9 +110,15 @@ class PaperNetwork(Network):
         self.down = nn.Parameter(torch.empty(blocks, d, hidden))
         self.down_bias = nn.Parameter(torch.zeros(blocks, d))
         self.head = nn.Linear(d, TILES)
+        self.firsts: Tensor  # where the four places of a block that drop start counting
+        self.register_buffer("firsts", torch.zeros(4, dtype=torch.int64), persistent=False)
         for stack in (self.qkv, self.out, self.up, self.down):
             for matrix in stack.data.flatten(0, -3):
                 nn.init.xavier_uniform_(matrix)
+
+    def start_at(self, board: int) -> None:
+        numbers = [self.cells * self.d, self.cells * self.up.shape[1], self.cells * self.d]
+        self.firsts.copy_(board * torch.tensor([self.heads, *numbers]))
 
     def forward(self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None) -> Tensor:
         assert t is not None, "the paper's network needs the time step"
@@ -117,7 +126,7 @@ class PaperNetwork(Network):
         given = place + self.time(sinusoid(t, self.d))[:, None]
         x = self.embed(tokens, self.token.weight) + given.to(self.dtype)
         p = self.dropout if self.training else 0.0
-        seeds = draw_seeds(len(self.qkv), 4, tokens.device)
+        seeds = draw_seeds(len(self.qkv), self.firsts)
         stacks = [self.norm_weight, self.norm_bias, self.qkv, self.qkv_bias, self.out, self.out_bias]
         stacks += [self.up, self.up_bias, self.down, self.down_bias]
         for s, nw, nb, qkv, qkv_b, out, out_b, up, up_b, down, down_b in zip(
