@@ -22,6 +22,7 @@ from maskoban.diffusion.tensorfile import load_folder
 from maskoban.training.interrupting import uninterrupted
 from maskoban.training.loop import Options, Trainer
 from maskoban.training.presets import PAPER, TINY, Preset
+from maskoban.training.processes import Processes
 from maskoban.training.synth import synthesize
 
 QUIET = Options(quiet=True, device="cpu", compile=False)
@@ -61,8 +62,8 @@ def boards() -> Tokens:
     return synthesize(80, height=6, width=6, boxes=1, seed=3)
 
 
-def trainer(preset: Preset, folder: Path, **options: Any) -> Trainer:
-    return Trainer(preset, boards()[:64], boards()[64:], folder, replace(QUIET, **options))
+def trainer(preset: Preset, folder: Path, processes: Processes | None = None, **options: Any) -> Trainer:
+    return Trainer(preset, boards()[:64], boards()[64:], folder, replace(QUIET, **options), processes)
 
 
 def state(folder: Path) -> dict[str, bytes]:

@@ -1,16 +1,21 @@
 """``python -m maskoban.training``: train, with nothing but torch and NumPy installed.
 
 ``maskoban train`` is this command with the rest of the package around it.
+Under torchrun, several processes train together (``processes.py``).
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from maskoban.boards.errors import MaskobanError
+
+if TYPE_CHECKING:
+    from maskoban.training.loop import Trainer
+    from maskoban.training.processes import Processes
 
 
 def parser() -> argparse.ArgumentParser:
@@ -19,7 +24,8 @@ def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="maskoban train",
         description="Train a model that draws boards.",
-        epilog="Example: maskoban train --preset tiny --corpus synth.npz --out runs/tiny --minutes 5",
+        epilog="Example: maskoban train --preset tiny --corpus synth.npz --out runs/tiny --minutes 5. "
+        "On several GPUs: torchrun --nproc-per-node 8 -m maskoban.training and the same options.",
     )
     p.add_argument("--preset", default="best", help=f"one of {', '.join(PRESETS)} (default: best)")
     p.add_argument(
@@ -58,6 +64,19 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> None:
     a = parser().parse_args(arguments)
+    from maskoban.training.loop import Options
+    from maskoban.training.processes import joined
+
+    with joined(a.device or Options.device) as (processes, device):
+        trainer = processes.together(lambda: trainer_for(a, processes, device))
+        if a.resume:
+            processes.together(trainer.resume)
+        elif a.start_from:
+            processes.together(lambda: trainer.start_from(a.start_from))
+        trainer.run()
+
+
+def trainer_for(a: argparse.Namespace, processes: Processes, device: str) -> Trainer:
     from maskoban.training.corpus import load
     from maskoban.training.loop import Options, Trainer
     from maskoban.training.presets import preset_named, vary
@@ -71,21 +90,13 @@ def run(arguments: list[str]) -> None:
         corpus, held_out = corpus[:-tenth], corpus[-tenth:]
     largest = int(a.largest_file * 1e6) if a.largest_file else None
     options = Options(minutes=a.minutes, stop_at=a.stop_at, save_every=a.save_every, compact=a.compact,
-                      largest=largest, tensorboard=a.tensorboard)  # fmt: skip
-    if a.device:
-        options = dataclasses.replace(options, device=a.device, compile=a.device.startswith("cuda"))
-    if a.no_compile:
-        options = dataclasses.replace(options, compile=False)
+                      largest=largest, tensorboard=a.tensorboard, device=device,
+                      compile=device.startswith("cuda") and not a.no_compile)  # fmt: skip
     if not a.resume and any(a.out.glob("state*.safetensors")):
         raise MaskobanError(
             f"{a.out}: a run is there already; give --resume to go on with it, or another --out"
         )
-    trainer = Trainer(preset, corpus, held_out, a.out, options)
-    if a.resume:
-        trainer.resume()
-    elif a.start_from:
-        trainer.start_from(a.start_from)
-    trainer.run()
+    return Trainer(preset, corpus, held_out, a.out, options, processes)
 
 
 def main() -> None:

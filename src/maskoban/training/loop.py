@@ -43,6 +43,7 @@ from maskoban.training.checkpoint import (
 from maskoban.training.interrupting import uninterrupted
 from maskoban.training.muon import StackedMuon
 from maskoban.training.presets import Preset
+from maskoban.training.processes import Processes
 from maskoban.training.recording import RecordedStep
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -76,16 +77,22 @@ class Trainer:
     """One run in one folder: ``state*.safetensors``, ``log.jsonl`` and the boards it drew on the way."""
 
     def __init__(
-        self, preset: Preset, corpus: Tokens, held_out: Tokens, folder: Path, options: Options | None = None
-    ) -> None:
+        self, preset: Preset, corpus: Tokens, held_out: Tokens, folder: Path, options: Options | None = None,
+        processes: Processes | None = None,
+    ) -> None:  # fmt: skip
         self.preset, self.folder, self.options = preset, folder, options or Options()
+        self.processes = processes or Processes()
+        self.part = self.processes.part(preset.batch)
         try:
             self.device = torch.device(self.options.device)
+            if self.device.index is not None and self.device.type == "cuda":
+                torch.cuda.set_device(self.device)  # kernels are launched on the current one
             self.network = new_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
         except (RuntimeError, AssertionError) as error:
             raise MaskobanError(
                 f"no device {self.options.device!r} here: {str(error).splitlines()[0]}"
             ) from error
+        self.network.start_at(self.part.start)
         self.corpus = self._cells(corpus, "the training corpus")
         self.held_out = self._cells(held_out, "the held-out corpus")[: preset.validation_boards]
         if len(self.corpus) < preset.batch:
@@ -94,7 +101,8 @@ class Trainer:
             )
         if len(self.held_out) == 0:
             raise MaskobanError("there are no held-out boards to measure the validation loss on")
-        self.board_writer = open_tensorboard(folder) if self.options.tensorboard else None
+        writes = self.options.tensorboard and self.processes.first
+        self.board_writer = open_tensorboard(folder) if writes else None
         self.optimizers = self._optimizers()
         self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()} if preset.ema else None
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
@@ -157,7 +165,11 @@ class Trainer:
         return torch.tensor(value, device=self.device) if self.device.type == "cuda" else value
 
     def _loss(self, boards: Tensor) -> Tensor:
-        """The objective on one batch, noise included: the whole of it is compiled into one step."""
+        """The objective on one batch, noise included: the whole of it is compiled into one step.
+
+        In training, noise is drawn for every board, so that it does not depend on which process holds which,
+        and the loss is that of this process's part.
+        """
         preset, training = self.preset, self.network.training
         power = preset.time_power if training else 1.0  # held-out losses compare across powers, noise and all
         t = draw_times(len(boards), preset.diffusion_steps, preset.stratified, boards.device, power)
@@ -165,6 +177,8 @@ class Trainer:
             corrupted = hide_exactly(boards, t, preset.diffusion_steps)
         else:
             corrupted = hide_independently(boards, t, self.share)
+        if training:
+            boards, corrupted = boards[self.part], corrupted.part(self.part)
         logits = self.network(corrupted.tokens, corrupted.t if self.network.timed else None)
         return objective(logits, boards, corrupted, self.weights * self.rarity if training else self.weights)
 
@@ -196,6 +210,17 @@ class Trainer:
     def run(self) -> None:
         """Train to the end of the budget (or to ``stop_at``), saving on the way and when interrupted."""
         try:
+            if self.processes.first:
+                self._train_and_tell()
+            else:
+                self._train()
+        except KeyboardInterrupt:  # on all processes, by agreement
+            self.processes.wait()
+            raise
+        self.processes.wait()
+
+    def _train_and_tell(self) -> None:
+        try:
             self.folder.mkdir(parents=True, exist_ok=True)
             self._note({"event": "resume" if self.progress.step else "start", **self._circumstances()})
             try:
@@ -216,19 +241,33 @@ class Trainer:
                 self.board_writer.close()
 
     def _train(self) -> None:
+        # Several processes must leave after the same step, so Ctrl-C waits until they have agreed on which.
+        if self.processes.count > 1:
+            with uninterrupted() as pressed:
+                self._take_steps(pressed)
+        else:
+            self._take_steps(pressed=[])
+
+    def _take_steps(self, pressed: list[int]) -> None:
         last = self.options.stop_at or math.inf
         losses: list[Tensor] = []
         clock = time.perf_counter()
         while self.share_done() < 1.0 and self.progress.step < last:
             with uninterrupted():
-                losses.append(self.step())
+                loss = self.step()
                 self.progress.step += 1
             step = self.progress.step
             if step % _READ_EVERY == 0 and self.device.type == "cuda":
                 torch.cuda.synchronize()  # or the clock would run ahead of the device
             now = time.perf_counter()
-            self.progress.seconds += now - clock
+            seconds = self.progress.seconds + (now - clock)
+            self.progress.seconds, stop = self.processes.agree(seconds, bool(pressed))
             clock = now
+            if stop:
+                raise KeyboardInterrupt
+            if not self.processes.first:
+                continue
+            losses.append(loss)
             if step % _READ_EVERY == 0:
                 rate = self.rate_factor()
                 minutes = self.progress.seconds / 60
@@ -255,7 +294,8 @@ class Trainer:
         else:
             loss = self._update(boards)
             self._taken += 1
-            if self.options.compile and self._taken == _RECORD_AFTER and not self.scaler.is_enabled():
+            recordable = self.options.compile and self.processes.count == 1 and not self.scaler.is_enabled()
+            if recordable and self._taken == _RECORD_AFTER:
                 self._recorded = RecordedStep(self._update, boards)
         if self.ema is not None:
             # Early on, a shorter memory: the average should not remember the random start.
@@ -280,6 +320,8 @@ class Trainer:
             optimizer.zero_grad(set_to_none=True)
         loss = self.loss(boards)
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        loss = loss.detach()
+        self.processes.average([loss, *(p.grad for p in self.network.parameters() if p.grad is not None)])
         if self.preset.clip is not None:
             for optimizer in self.optimizers.values():
                 self.scaler.unscale_(optimizer)
@@ -287,7 +329,7 @@ class Trainer:
         for optimizer in self.optimizers.values():
             self.scaler.step(optimizer)
         self.scaler.update()
-        return loss.detach()
+        return loss
 
     @torch.no_grad()
     def validate(self) -> float:
@@ -356,7 +398,8 @@ class Trainer:
 
     def resume(self) -> Trainer:
         """Go on from the folder's checkpoint."""
-        tensors, preset, self.progress, extra = load_checkpoint(self.folder)
+        read = self.processes.from_first(lambda: load_checkpoint(self.folder))
+        tensors, preset, self.progress, extra = read
         if preset != self.preset:
             changed = [
                 f.name
@@ -376,7 +419,7 @@ class Trainer:
 
     def start_from(self, source: Path) -> Trainer:
         """Begin a new run, with its own schedule, from another run's weights."""
-        tensors, *_ = load_checkpoint(source)
+        tensors, *_ = self.processes.from_first(lambda: load_checkpoint(source))
         restore_network(self.network, tensors)
         return self
 
@@ -390,6 +433,7 @@ class Trainer:
             "settings": dataclasses.asdict(self.preset),
             "options": dataclasses.asdict(self.options),
             "parameters": sum(p.numel() for p in self.network.parameters()),
+            "processes": self.processes.count,
             "corpus": len(self.corpus),
             "held_out": len(self.held_out),
             "from_step": self.progress.step,
