@@ -110,7 +110,9 @@ def stages(source: str, job: Job) -> None:
     total = drawing + judging + rates.get("Parquet", 0)
     print(f"{job.count:,} boards, {len(solved) / job.count:.1%} solved; one core" + _beside(job))
     for name, seconds in rates.items():
-        print(f"{name:<42} {job.count / seconds:>12,.0f} boards/s {seconds / total:>7.1%} of the work")
+        rate = job.count / seconds
+        told = f"{rate:,.0f}" if rate >= 100 else f"{rate:.2f}"
+        print(f"{name:<42} {told:>12} boards/s {seconds / total:>7.1%} of the work")
     whole = job.count / (judging + rates.get("Parquet", 0))
     print(f"{'all but drawing':<42} {whole:>12,.0f} boards/s on one core")
     print(f"one drawer keeps {job.count / drawing / whole:.2f} cores busy with judging")

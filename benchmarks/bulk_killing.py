@@ -45,16 +45,16 @@ class Scene:
         self._end(self.start(workers), wanted=0)
         return time.perf_counter() - start
 
-    def under_fire(self, shards: int, kills: int) -> None:
-        """Make it while so many are killed, each at a moment of its own."""
-        moments = sorted(self.dice.uniform(0, 0.97 * shards) for _ in range(kills))
+    def under_fire(self, shards: int, kills: int, pause: float = 0.3) -> None:
+        """Make it while so many are killed: each when a random share of the shards is there, and a moment later."""
+        moments = sorted(self.dice.uniform(0, 0.8 * shards) for _ in range(kills))
         maker = self.start(self.dice.randint(1, 3))
         for number, moment in enumerate(moments):
             while len(list(self.out.glob("data/*.parquet"))) < moment and maker.poll() is None:
                 time.sleep(0.01)
-            time.sleep(self.dice.uniform(0, 0.3))
+            time.sleep(self.dice.uniform(0, pause))
             on_worker = number % 2 == 0
-            if self._kill(maker, on_worker) or maker.poll() is not None:
+            if self._kill(maker, on_worker):
                 self._end(maker, wanted=2 if on_worker else -signal.SIGKILL)
                 maker = self.start(self.dice.randint(1, 3))
         self._end(maker, wanted=0)
@@ -62,11 +62,11 @@ class Scene:
     def _kill(self, maker: subprocess.Popen[str], on_worker: bool) -> bool:
         """Kill the first process or one of its workers; says whether the first ends by that."""
         victims = workers_of(maker.pid) if on_worker else [maker.pid]
-        while on_worker and not victims and maker.poll() is None:  # none was started yet
+        while not victims and maker.poll() is None:  # none was started yet
             time.sleep(0.05)
             victims = workers_of(maker.pid)
-        if not victims:
-            return False
+        if maker.poll() is not None:
+            raise SystemExit(f"{self.engine}: ended with {maker.returncode} before it could be killed")
         victim = self.dice.choice(victims)
         self.killed.append(name_of(victim) if on_worker else "the first process")
         os.kill(victim, signal.SIGKILL)

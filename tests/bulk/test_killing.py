@@ -13,7 +13,7 @@ from random import Random
 
 import pytest
 
-from maskoban.bulk.job import Job, Shard
+from maskoban.bulk.job import Job
 from maskoban.bulk.making import make
 from tests.bulk.conftest import contents
 
@@ -21,16 +21,21 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 
 from bulk_killing import Scene
 
+# Polished until a shard takes long enough to be killed in.
+JOB = Job(1000, seed=7, shard_size=50, polish=15)
 
-@pytest.fixture
-def in_peace(tmp_path: Path, dice: str, in_process: list[Shard]) -> Path:
+
+@pytest.fixture(scope="module")
+def in_peace(tmp_path_factory: pytest.TempPathFactory, dice: str) -> Path:
     """The dataset as it must come out."""
-    make(Job(1000, seed=7, shard_size=50), tmp_path / "in-peace", dice)
-    return tmp_path / "in-peace"
+    out = tmp_path_factory.mktemp("in-peace") / "dataset"
+    make(JOB, out, dice, workers=2)
+    return out
 
 
 def scene(engine: str, tmp_path: Path, dice: str) -> Scene:
     options = ["--model", dice, "--count", "1000", "--seed", "7", "--shard-size", "50"]
+    options += ["--polish", "15"]
     return Scene(engine, tmp_path / engine, options, Random(1))
 
 
@@ -39,7 +44,7 @@ def test_killed_and_started_again_it_comes_out_the_same(
     engine: str, kills: int, in_peace: Path, tmp_path: Path, dice: str
 ) -> None:
     made = scene(engine, tmp_path, dice)
-    made.under_fire(shards=20, kills=kills)
+    made.under_fire(shards=20, kills=kills, pause=0.1)
     assert len(made.killed) == kills
     assert contents(made.out) == contents(in_peace)
     for said in made.said:
