@@ -30,6 +30,7 @@ from maskoban.boards.tiles import MASK, WALL, Tokens
 from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_independently
 from maskoban.diffusion.network import load_weights, restore_network
 from maskoban.diffusion.objective import objective
+from maskoban.diffusion.proving import prove_kernels
 from maskoban.diffusion.sampler import blank, draw
 from maskoban.diffusion.schedule import masked_share, rarity, weights
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
@@ -85,14 +86,15 @@ class Trainer:
         self.part = self.processes.part(preset.batch)
         try:
             self.device = torch.device(self.options.device)
+            self.network = new_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
             if self.device.index is not None and self.device.type == "cuda":
                 torch.cuda.set_device(self.device)  # kernels are launched on the current one
-            self.network = new_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
         except (RuntimeError, AssertionError) as error:
             raise MaskobanError(
                 f"no device {self.options.device!r} here: {str(error).splitlines()[0]}"
             ) from error
         self.network.start_at(self.part.start)
+        prove_kernels(self.network, self.part.stop - self.part.start, backward=True)
         self.corpus = self._cells(corpus, "the training corpus")
         self.held_out = self._cells(held_out, "the held-out corpus")[: preset.validation_boards]
         if len(self.corpus) < preset.batch:

@@ -147,9 +147,7 @@ def joined(device: str) -> Iterator[tuple[Processes, str]]:
     try:
         yield Processes(dist.get_world_size(), dist.get_rank()), own
     except Exception:
-        orderly = (
-            False  # the others still wait for this process, and to part from them now might take for ever
-        )
+        orderly = False  # the others still wait for this process: to part from them now might take for ever
         raise
     finally:
         if orderly:
