@@ -13,6 +13,7 @@ import os
 import subprocess
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -121,7 +122,7 @@ def _run(work: Work, workers: int | None, shards: Sequence[Shard]) -> Iterator[R
     ray.data.DataContext.get_current().enable_progress_bars = False
     for name in ("ray.data", "ray"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    # Without these tries Ray would start a worker that always dies for ever; it means to rename them in 2.64.
+    # Without these tries Ray would start a worker that always dies for ever; it takes them away in 2.64.
     warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
     made = (
         ray.data.from_items([asdict(shard) for shard in shards], override_num_blocks=len(shards))
@@ -140,7 +141,7 @@ def _run(work: Work, workers: int | None, shards: Sequence[Shard]) -> Iterator[R
             if row["refused"]:
                 raise MaskobanError(row["refused"])
             receipt = Receipt(**json.loads(row["receipt"]))
-            if not Path(work.folder, "data", receipt.name).exists():
+            if not _seen(Path(work.folder, "data", receipt.name)):
                 raise MaskobanError(
                     f"{work.folder}: a shard was written there on another machine and is not seen on this one; "
                     "a cluster needs a folder all its machines share"
@@ -148,6 +149,16 @@ def _run(work: Work, workers: int | None, shards: Sequence[Shard]) -> Iterator[R
             yield receipt
     except RayError as error:
         raise MaskobanError(_sentence(error)) from None
+
+
+def _seen(path: Path, patience: float = 10.0) -> bool:
+    """Whether a file is there, or soon will be: shared folders show what others wrote a little later."""
+    end = time.monotonic() + patience
+    while not path.exists():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.2)
+    return True
 
 
 def _shares(work: Work, cores: int, devices: int) -> tuple[int, dict[str, float], dict[str, float]]:
