@@ -40,7 +40,7 @@ $(DEMO)/.installed: $(DEMO)/bin/python $(NATIVE) $(CONTENT)
 # The package with its extras, editable, for tests.
 $(DEV)/.installed: $(DEV)/bin/python $(NATIVE)
 	$(BIN)/pip install --quiet -c constraints.txt "scikit-build-core>=0.10" "nanobind>=2.4" ninja cmake
-	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation -e ".[train,dev,studio,report,rl]"
+	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation -e ".[train,dev,studio,report,bulk,rl]"
 	@touch $@
 
 clean:
