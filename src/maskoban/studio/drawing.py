@@ -78,7 +78,7 @@ class Watched:
 
 
 def drawn(
-    model: Model, start: Level | None, count: int, seed: int, temperature: float, polish: int,
+    model: Model, start: Level | None, count: int, seed: int, temperature: float, polish: int | None,
     tell: Callable[[Reveal], None],
 ) -> list[Level]:  # fmt: skip
     """``count`` boards of this seed, new ones or completions of ``start``, each commit told to ``tell``.
@@ -109,7 +109,7 @@ class Easel:
         return self._loading.result() if ready else None
 
     async def draw(
-        self, start: Level | None, count: int, seed: int, temperature: float, polish: int
+        self, start: Level | None, count: int, seed: int, temperature: float, polish: int | None
     ) -> AsyncIterator[Reveal | list[Level]]:
         """Every reveal as it is made, then the finished boards. Leaving the loop ends the drawing."""
         if self.inside >= AT_ONCE + WAITING:

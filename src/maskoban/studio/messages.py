@@ -53,7 +53,9 @@ class Drawing(_Asked):
         allow_inf_nan=False,
         description="Below 1 draws more likely tiles, above 1 wilder ones.",
     )
-    polish: int = Field(0, ge=0, le=4, description="Sweeps that redraw every cell once; no solver involved.")
+    polish: int | None = Field(
+        None, ge=0, le=4, description="Sweeps that redraw every cell once; no solver involved. Null: the model's own."
+    )
 
 
 class Generate(Drawing):
