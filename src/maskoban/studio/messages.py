@@ -54,7 +54,10 @@ class Drawing(_Asked):
         description="Below 1 draws more likely tiles, above 1 wilder ones.",
     )
     polish: int | None = Field(
-        None, ge=0, le=4, description="Sweeps that redraw every cell once; no solver involved. Null: the model's own."
+        None,
+        ge=0,
+        le=4,
+        description="Sweeps that redraw every cell once; no solver involved. Null: the model's own.",
     )
 
 
