@@ -1,9 +1,10 @@
-"""What several tests share: where the real levels are, if they are anywhere."""
+"""What several tests share: where the real levels are, if they are anywhere, and one thread for torch."""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -21,3 +22,14 @@ def boxoban() -> Path:
     if not (folder / "medium").is_dir():
         pytest.skip("no Boxoban levels: set MASKOBAN_BOXOBAN to a checkout of boxoban-levels")
     return folder
+
+
+@pytest.fixture(scope="module")
+def one_thread() -> Iterator[None]:
+    """The networks of tests are small, and on a busy machine threads wait for each other."""
+    import torch  # here: most tests need none
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)

@@ -1,16 +1,10 @@
-"""One thread for torch: the networks of these tests are small, and a busy machine makes threads wait for each other."""
+"""Every test of this folder runs torch in one thread."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-import torch
 
 
-@pytest.fixture(autouse=True, scope="package")
-def one_thread() -> Iterator[None]:
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
+@pytest.fixture(autouse=True, scope="module")
+def quietly(one_thread: None) -> None:
+    pass
