@@ -5,7 +5,7 @@
     python benchmarks/bulk.py --device cuda --count 1000000        the same with a GPU
 
 Runs from a source checkout: PYTHONPATH=src, NumPy, the native core, and torch or ONNX Runtime are enough. With pyarrow
-the rows are encoded as Parquet too, and counted; nothing is kept. Rates are boards a second.
+the rows are encoded as Parquet too, and counted; no rows are kept. Rates are boards a second.
 """
 
 from __future__ import annotations
@@ -124,8 +124,9 @@ def stages(source: str, job: Job) -> None:
         print(f"with --repair each of the unsolved costs {1e3 * seconds / len(few):.1f} ms more")
 
 
-def whole(source: str, job: Job, workers: int) -> None:
+def whole(source: str, job: Job, workers: int, keep: Path | None) -> None:
     """Drawing here, judging in other processes, side by side."""
+    kept: list[np.ndarray] = []
     begun = time.perf_counter()
     denoiser = denoiser_for(source, job)
     draw(denoiser, job, Shard(job.seed, 0, 1))
@@ -159,6 +160,8 @@ def whole(source: str, job: Job, workers: int) -> None:
             before = time.perf_counter()
             boards = draw(denoiser, job, shard)
             drawing += time.perf_counter() - before
+            if keep:
+                kept.append(boards)
             waiting.add(pool.submit(judged, boards, job, shard))
             take(None if len(waiting) >= 4 * workers else 0)
             if time.perf_counter() - told > 15:
@@ -188,6 +191,8 @@ def whole(source: str, job: Job, workers: int) -> None:
         f"{len(seen):,} different puzzles"
         + (f"; {size / total:.0f} bytes a board as Parquet" if size else "")
     )
+    if keep:
+        np.savez(keep, boards=np.concatenate(kept))
 
 
 class Utilisation:
@@ -243,6 +248,7 @@ def main() -> None:
     p.add_argument("--count", type=int, help="make so many boards, drawing and judging side by side")
     p.add_argument("--shard-size", type=int, help="boards drawn at once (default: 512, 16384 on a GPU)")
     p.add_argument("--workers", type=int, help="processes that judge (default: one a core)")
+    p.add_argument("--keep", type=Path, help="with --count: keep the boards in this npz file")
     a = p.parse_args()
     small = a.device == "cpu"
     job = Job(
@@ -251,7 +257,7 @@ def main() -> None:
         polish=a.polish, repair=a.repair, shard_size=a.shard_size or (512 if small else 16_384),
     )  # fmt: skip
     if a.count:
-        whole(a.model, job, a.workers or len(os.sched_getaffinity(0)))
+        whole(a.model, job, a.workers or len(os.sched_getaffinity(0)), a.keep)
     else:
         stages(a.model, job)
 

@@ -12,7 +12,7 @@ The matrices of all blocks are stacked along a leading axis, so that an optimise
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -181,10 +181,18 @@ class InteriorNetwork(Network):
         self.register_buffer("rotary", rotary_table(self.rows, self.columns, d // heads), persistent=False)
 
     def forward(self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None) -> Tensor:
-        x = rms_norm(self.embed(tokens, self.token.weight) + self.place.to(self.dtype))
-        blocks = list(
-            zip(self.qkv.unbind(0), self.out.unbind(0), self.up.unbind(0), self.down.unbind(0), strict=True)
-        )
+        return self.logits(self.features(tokens, self.place, self.stacks(), cells), self.head)
+
+    def stacks(self) -> list[Tensor]:
+        """The matrices of all blocks, in the order a block uses them."""
+        return [self.qkv, self.out, self.up, self.down]
+
+    def features(
+        self, tokens: Tensor, place: Tensor, stacks: Sequence[Tensor], cells: Tensor | None = None
+    ) -> Tensor:
+        """What the head reads, (boards, k, d): with ``place`` added to the tokens, and these matrices."""
+        x = rms_norm(self.embed(tokens, self.token.weight) + place.to(self.dtype))
+        blocks = list(zip(*(stack.unbind(0) for stack in stacks), strict=True))
         for i, (qkv, out, up, down) in enumerate(blocks):
             y = rms_norm(x)
             if cells is None or i + 1 < len(blocks):
@@ -194,7 +202,7 @@ class InteriorNetwork(Network):
                 x = pick(x, cells)
             x = self.add_linear(x, y, out)
             x = self.add_linear(x, squared_relu_linear(x, up), down)
-        return self.logits(rms_norm(x), self.head)
+        return rms_norm(x)
 
     def _attend_from(self, y: Tensor, qkv: Tensor, cells: Tensor) -> Tensor:
         """The same attention with queries at ``cells`` only: (boards, all cells, d) to (boards, k, d)."""

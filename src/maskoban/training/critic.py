@@ -1,0 +1,204 @@
+"""``python -m maskoban.training.critic``: teach a critic to tell a model's drawings from the corpus.
+
+    python -m maskoban.training.critic --model best --corpus boxoban-medium-train \\
+        --held-out boxoban-medium-valid --drawn 1000000 --minutes 5 --out runs/critic
+
+Half of every batch are levels of the corpus, half drawings of the model, each turned by a random symmetry the
+critic is told; it learns which is which by cross-entropy (``diffusion/critic_network.py`` says what that gives). Kept is
+the critic that did best on held-out levels and held-out drawings: a critic that goes on learning a corpus by heart gets worse there.
+The solver has no part in it. Needs nothing but torch and NumPy.
+"""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
+
+from maskoban.boards.errors import MaskobanError
+from maskoban.boards.symmetry import symmetries
+from maskoban.boards.tiles import Tokens
+from maskoban.diffusion.critic_network import CriticNetwork
+from maskoban.diffusion.network import InteriorNetwork
+from maskoban.diffusion.proving import prove_kernels
+from maskoban.diffusion.sampler import blank, draw_many, drawn_cells
+from maskoban.diffusion.tensorfile import save_tensors
+from maskoban.diffusion.torch_denoiser import TorchDenoiser
+from maskoban.diffusion.torch_model import load_torch
+
+#: The file of a critic, in its run's folder and beside the model it belongs to.
+FILE = "critic.safetensors"
+
+
+@dataclass(frozen=True)
+class CriticSettings:
+    """Every number of a critic's training."""
+
+    minutes: float = 5.0
+    rank: int = 32
+    batch: int = 1024
+    learning_rate: float = 1e-3
+    weight_decay: float = 0.01
+    warmup: int = 100
+    look_every: int = 1000
+    held_out: int = 25_000  # boards of either kind
+    seed: int = 0
+
+
+def turning_tables(rows: int, columns: int) -> NDArray[np.int64]:
+    """For each of the eight symmetries, which cell of a board every cell of the turned one shows: (8, cells).
+
+    Where a quarter turn would change the shape, its row is -1.
+
+    >>> turning_tables(2, 2).tolist()[:2]
+    [[0, 1, 2, 3], [1, 3, 0, 2]]
+    """
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    turned = symmetries(grid)  # type: ignore[arg-type]
+    return np.stack([t.ravel() if t.shape == grid.shape else np.full(grid.size, -1) for t in turned])
+
+
+class CriticTrainer:
+    """Trains a critic of the denoiser on levels of the corpus and on drawings, (n, cells) tokens each."""
+
+    def __init__(self, denoiser: TorchDenoiser, real: Tokens, drawn: Tokens, held_real: Tokens, held_drawn: Tokens,
+                 settings: CriticSettings, out: Path) -> None:  # fmt: skip
+        base = denoiser.network
+        if not isinstance(base, InteriorNetwork):
+            raise MaskobanError("a critic can be made of the interior network only, not of the paper's")
+        self.settings, self.out, self.device = settings, out, denoiser.device
+        torch.manual_seed(settings.seed)
+        self.critic = CriticNetwork(base, settings.rank).to(self.device)
+        prove_kernels(base, settings.batch, backward=True)
+        self.real, self.drawn = (torch.from_numpy(boards).to(self.device) for boards in (real, drawn))
+        self.held = held_real, held_drawn
+        self.tables = torch.from_numpy(turning_tables(base.rows, base.columns)).to(self.device)
+        self.turns = torch.nonzero(self.tables[:, 0] >= 0)[:, 0]
+        trained = [p for p in self.critic.parameters() if p.requires_grad]
+        on_cuda = self.device.type == "cuda"
+        self.optimizer = torch.optim.AdamW(
+            trained, settings.learning_rate, (0.9, 0.98), weight_decay=settings.weight_decay, fused=on_cuda
+        )
+        self.forward = torch.compile(self.critic, dynamic=False) if on_cuda else self.critic
+        self.kind = (torch.arange(settings.batch, device=self.device) < settings.batch // 2).float()
+
+    def batch(self) -> tuple[Tensor, Tensor]:
+        """Turned boards, real ones first, and by which symmetry each was turned."""
+        half, device = self.settings.batch // 2, self.device
+        real = self.real[torch.randint(len(self.real), (half,), device=device)]
+        drawn = self.drawn[torch.randint(len(self.drawn), (self.settings.batch - half,), device=device)]
+        turn = self.turns[torch.randint(len(self.turns), (self.settings.batch,), device=device)]
+        return torch.cat([real, drawn]).long().gather(1, self.tables[turn]), turn
+
+    def run(self) -> float:
+        """Train for the time given, keep the best, return its held-out cross-entropy (ln 2 is a coin's)."""
+        s = self.settings
+        self.out.mkdir(parents=True, exist_ok=True)
+        best, step, total = self.look(0, 0.0, 0.0), 0, torch.zeros((), device=self.device)
+        start = time.perf_counter()
+        self.critic.train()
+        while (share := (time.perf_counter() - start) / (60 * s.minutes)) < 1:
+            rate = s.learning_rate * min(1, (step + 1) / s.warmup) * (1 - share)
+            for group in self.optimizer.param_groups:
+                group["lr"] = rate
+            boards, turn = self.batch()
+            loss = F.binary_cross_entropy_with_logits(self.forward(boards, turn), self.kind)
+            self.optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            self.optimizer.step()
+            total += loss.detach()
+            step += 1
+            if step % 50 == 0 and self.device.type == "cuda":
+                torch.cuda.synchronize()  # the clock must not run ahead of the device
+            if step % s.look_every == 0:
+                best = min(best, self.look(step, float(total) / s.look_every, best))
+                total.zero_()
+        return min(best, self.look(step, float(total) / max(step % s.look_every, 1), best))
+
+    def look(self, step: int, train_loss: float, best: float) -> float:
+        """Measure on what is held out, and save if it is the best so far."""
+        real, drawn = (scores(self.critic, self.forward, boards, self.settings.batch) for boards in self.held)
+        loss = float(np.logaddexp(0, -real).mean() + np.logaddexp(0, drawn).mean()) / 2
+        line = {"step": step, "train_loss": round(train_loss, 5), "held_out_loss": round(loss, 5),
+                "auc": round(auc(real, drawn), 5), "kept_at_1": round(float(np.minimum(1, np.exp(drawn)).mean()), 4)}  # fmt: skip
+        print(json.dumps(line), flush=True)
+        with open(self.out / "log.jsonl", "a", encoding="utf-8") as file:
+            print(json.dumps(line), file=file)
+        if step == 0 or loss < best:
+            halves = {name: value.half() for name, value in self.critic.added().items()}
+            told = {"settings": json.dumps(dataclasses.asdict(self.settings)), "facts": json.dumps(line)}
+            save_tensors(self.out / FILE, halves, told)
+            np.savez(self.out / "scores.npz", real=real, drawn=drawn)
+        self.critic.train()
+        return loss
+
+
+@torch.no_grad()
+def scores(critic: CriticNetwork, forward: torch.nn.Module, boards: Tokens, batch: int) -> NDArray[np.float32]:
+    """Scores of (n, cells) boards as they are, in batches of one size."""
+    critic.eval()
+    device, result = critic.bias.device, []
+    for start in range(0, len(boards), batch):
+        part = torch.from_numpy(boards[start : start + batch]).long()
+        n = len(part)
+        part = torch.cat([part, part[:1].expand(batch - n, -1)]).to(device)
+        turn = torch.zeros(batch, dtype=torch.int64, device=device)
+        result.append(forward(part, turn)[:n].float().cpu().numpy())
+    return np.concatenate(result)
+
+
+def auc(high: NDArray[np.float32], low: NDArray[np.float32]) -> float:
+    """How often a score of the first kind is above one of the second.
+
+    >>> auc(np.array([2.0, 3.0]), np.array([1.0, 2.5]))
+    0.75
+    """
+    both = np.concatenate([high, low])
+    rank = np.empty(len(both))
+    rank[np.argsort(both, kind="stable")] = np.arange(len(both))
+    return float((rank[: len(high)].sum() - len(high) * (len(high) - 1) / 2) / (len(high) * len(low)))
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--model", type=Path, required=True, help="folder of the exported model, or a run")
+    p.add_argument("--corpus", required=True, help="packed boards the model learned from")
+    p.add_argument("--held-out", required=True, help="packed boards it never saw")
+    p.add_argument("--drawn", default="200000", help="how many boards to draw, or an npz file with drawn `boards`")
+    p.add_argument("--out", type=Path, required=True)
+    p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    for field in dataclasses.fields(CriticSettings):
+        p.add_argument("--" + field.name.replace("_", "-") if field.name != "held_out" else "--held-out-boards",
+                       dest="s_" + field.name, type=type(field.default), default=field.default)  # fmt: skip
+    a = p.parse_args()
+    settings = CriticSettings(**{k[2:]: v for k, v in vars(a).items() if k.startswith("s_")})
+    try:
+        from maskoban.training.corpus import load
+
+        denoiser, _ = load_torch(a.model, a.device)
+        if a.drawn.isdigit():
+            drawn, _ = draw_many(denoiser, blank(denoiser, int(a.drawn)), settings.seed)
+        else:
+            drawn = np.load(a.drawn)["boards"]
+        inside = drawn_cells(denoiser)
+        real, held, drawn = (b.reshape(len(b), -1)[:, inside] for b in (load(a.corpus), load(a.held_out), drawn))
+        n = min(settings.held_out, len(held), len(drawn) // 5)
+        trainer = CriticTrainer(denoiser, real, drawn[:-n], held[:n], drawn[-n:], settings, a.out)
+        print(f"held-out cross-entropy {trainer.run():.4f}")
+    except MaskobanError as error:
+        print(f"maskoban critic: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+if __name__ == "__main__":
+    main()
