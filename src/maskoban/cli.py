@@ -368,21 +368,29 @@ def train(context: typer.Context) -> None:
 
 @app.command()
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a training run.")],
+    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a training run, or of a model.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the model.")],
     name: Annotated[str | None, typer.Option(show_default="the preset's", help="Name of the model.")] = None,
     polish: Annotated[int, typer.Option(min=0, help="Sweeps it draws with where nobody says.")] = 0,
+    critic: Annotated[
+        Path | None, typer.Option(metavar="RUN", help="Folder of a critic's run; its critic comes along.")
+    ] = None,
+    critic_cutoff: Annotated[
+        float, typer.Option(metavar="C", help="A drawing is kept with probability min(1, exp(score) / C).")
+    ] = 1.0,
 ) -> None:
     """Make a trained run a model that draws without torch.
 
     Writes model.safetensors (the weights in fp16, once), model.onnx (the graph
     that names them, checked against torch) and model.int8.onnx (faster, a little
-    off), and prints what is known of the model.
+    off), and prints what is known of the model. With a critic, also
+    critic.safetensors (what it adds to the weights) and critic.onnx.
 
     \b
     Examples:
       maskoban export runs/tiny tiny
       maskoban generate --model tiny
+      maskoban export tiny tiny-2 --critic runs/critic --critic-cutoff 2
     """
     from maskoban.boards import MaskobanError
 
@@ -390,7 +398,7 @@ def export(
         from maskoban.training.export import export as write_model
     except ImportError as error:
         raise MaskobanError(f"exporting needs {error.name}: pip install 'maskoban[train]'") from None
-    for key, value in write_model(run, out, name, polish).items():
+    for key, value in write_model(run, out, name, polish, critic, critic_cutoff).items():
         print(f"{key.replace('_', ' ')}: {value}")
 
 

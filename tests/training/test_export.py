@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,26 +13,20 @@ import pytest
 torch = pytest.importorskip("torch", reason="exporting needs torch")
 pytest.importorskip("onnx", reason="exporting needs onnx")
 
+from maskoban.boards.errors import MaskobanError  # noqa: E402
 from maskoban.boards.tiles import MASK  # noqa: E402
 from maskoban.diffusion.model import load  # noqa: E402
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # noqa: E402
-from maskoban.training.checkpoint import Progress, new_network, save_checkpoint  # noqa: E402
+from maskoban.diffusion.tensorfile import load_tensors, save_tensors  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402
-from maskoban.training.presets import PAPER, TINY, Preset  # noqa: E402
-
-SMALL_PAPER = dataclasses.replace(PAPER, height=6, width=7, d=32, blocks=2, heads=2, hidden=64)
-SMALL = dataclasses.replace(TINY, height=6, width=7, d=32, blocks=2, heads=2, hidden=64)
+from maskoban.training.presets import Preset  # noqa: E402
+from tests.training.small_models import SMALL, SMALL_PAPER, save_critic, save_run  # noqa: E402
 
 
 @pytest.fixture(scope="module", params=[SMALL, SMALL_PAPER], ids=["interior", "paper"])
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Preset, Path]:
     preset: Preset = request.param
-    run = tmp_path_factory.mktemp("run")
-    network = new_network(preset)
-    with torch.no_grad():
-        for p in network.parameters():  # zero output projections would hide half the network
-            p.add_(torch.randn_like(p) * 0.05)
-    save_checkpoint(run, preset, Progress(12, 34.0), network, None, {})
+    run = save_run(tmp_path_factory.mktemp("run"), preset)
     facts = export(run, run / "model", name="small")
     assert facts["training_steps"] == 12
     return preset, run / "model"
@@ -126,3 +122,104 @@ def test_the_safetensors_library_reads_the_weights(exported: tuple[Preset, Path]
     tensors = safetensors.load_file(folder / "model.safetensors")
     assert tensors["net.qkv"].shape == (preset.blocks, 3, preset.d, preset.d)
     assert tensors["net.qkv"].dtype == torch.float16
+
+
+# --- a critic beside the model -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that was exported without a critic, in a folder ``small``, and a critic's run beside it, ``critic``."""
+    place = tmp_path_factory.mktemp("models")
+    export(save_run(place / "run"), place / "small", polish=2)
+    save_critic(place / "critic")
+    return place / "small"
+
+
+def critic_of(model: Path) -> Path:
+    return model.parent / "critic"
+
+
+def test_a_critic_comes_to_an_exported_model_and_its_weights_stay(small: Path, tmp_path: Path) -> None:
+    facts = export(small, tmp_path, polish=2, critic=critic_of(small), cutoff=1.5)
+    before, known = load_tensors(small / "model.safetensors")
+    after, told = load_tensors(tmp_path / "model.safetensors")
+    assert list(after) == list(before)
+    assert all(torch.equal(after[name].view(torch.int16), before[name].view(torch.int16)) for name in before)
+    assert facts == json.loads(known["facts"]) | {"critic": 1.5}
+    assert facts["training_steps"] == 12
+    assert facts["training_minutes"] == 0.57
+    assert json.loads(told["facts"]) == load(tmp_path).card == facts
+    assert (told["preset"], told["progress"]) == (known["preset"], known["progress"])
+    copy, original = (folder / "critic.safetensors" for folder in (tmp_path, critic_of(small)))
+    assert copy.read_bytes() == original.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "critic.onnx", "critic.safetensors", "model.int8.onnx", "model.onnx", "model.safetensors",
+    ]  # fmt: skip
+
+
+def test_a_model_and_its_critic_can_be_exported_onto_themselves(small: Path, tmp_path: Path) -> None:
+    first = export(small, tmp_path / "model", critic=critic_of(small))
+    files = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
+    assert export(tmp_path / "model", tmp_path / "model", critic=tmp_path / "model") == first
+    assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == files
+
+
+def test_without_a_critic_nothing_is_said_of_one(small: Path) -> None:
+    assert "critic" not in load(small).card
+    assert not list(small.glob("critic*"))
+
+
+def test_the_low_rank_changes_are_gone_once_the_critic_is_loaded(small: Path, tmp_path: Path) -> None:
+    """Six products a block are left, and no weight: W + B A was computed at loading."""
+    import onnx
+    import onnxruntime
+
+    export(small, tmp_path, critic=critic_of(small))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3  # it warns that what it writes is for this machine only
+    options.optimized_model_filepath = str(tmp_path / "loaded.onnx")
+    onnxruntime.InferenceSession(tmp_path / "critic.onnx", options)
+    nodes = onnx.load(tmp_path / "loaded.onnx").graph.node
+    assert sum(node.op_type == "MatMul" for node in nodes) == 6 * SMALL.blocks
+    assert not [node for node in nodes if node.op_type in ("Cast", "Transpose")]
+
+
+def test_what_is_no_critic_of_the_model_is_refused_before_anything_is_written(
+    small: Path, tmp_path: Path
+) -> None:
+    out, deeper = tmp_path / "out", dataclasses.replace(SMALL, blocks=3)
+    with pytest.raises(MaskobanError, match=r"run/critic\.safetensors: cannot be read: No such file"):
+        export(small, out, critic=small.parent / "run")
+    deep = save_critic(tmp_path / "deep", deeper)
+    with pytest.raises(
+        MaskobanError, match=r"critic\.safetensors: not a critic of this model: .*\(3, 3, 32\)"
+    ):
+        export(small, out, critic=deep)
+    (tmp_path / "other").mkdir()
+    shutil.copy(small / "model.safetensors", tmp_path / "other" / "critic.safetensors")
+    with pytest.raises(MaskobanError, match=r"critic\.safetensors: not a critic of maskoban's"):
+        export(small, out, critic=tmp_path / "other")
+    tensors, _ = load_tensors(critic_of(small) / "critic.safetensors")
+    del tensors["head"]
+    save_tensors(tmp_path / "other" / "critic.safetensors", tensors, {})
+    with pytest.raises(MaskobanError, match="head is missing"):
+        export(small, out, critic=tmp_path / "other")
+    for cutoff in (0.0, -1.0, float("nan"), float("inf")):
+        with pytest.raises(MaskobanError, match="cutoff must be a number above 0"):
+            export(small, out, critic=critic_of(small), cutoff=cutoff)
+    with pytest.raises(MaskobanError, match="not to the paper's"):
+        export(save_run(tmp_path / "paper", SMALL_PAPER), out, critic=critic_of(small))
+    assert not out.exists()
+
+
+def test_the_command_adds_a_critic(small: Path, tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from maskoban.cli import app
+
+    asked = ["export", small, tmp_path, "--critic", critic_of(small), "--critic-cutoff", 2]
+    result = CliRunner().invoke(app, [str(word) for word in asked])
+    assert result.exit_code == 0, result.output
+    assert "critic: 2.0" in result.output
+    assert load(tmp_path).card["critic"] == 2

@@ -4,12 +4,16 @@
 external data, tensor by tensor, and widens each to fp32 when it is loaded: ONNX Runtime computes in fp32
 and nobody stores the weights twice. ``model.int8.onnx`` is the same with its large products in int8. torch reads
 the same safetensors file.
+
+A model may have a critic: ``critic.safetensors`` holds what it adds to the weights, and ``critic.onnx`` is a graph
+over both files.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from pathlib import Path
 from typing import Any
@@ -17,26 +21,45 @@ from typing import Any
 import numpy as np
 import onnx
 import torch
+from numpy.typing import NDArray
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK
-from maskoban.diffusion.network import Network, build_network, restore_network
+from maskoban.diffusion.critic_network import CriticNetwork
+from maskoban.diffusion.network import InteriorNetwork, Network, build_network, load_weights, restore_network
+from maskoban.diffusion.onnx_critic import OnnxCritic
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
-from maskoban.diffusion.tensorfile import save_tensors
+from maskoban.diffusion.tensorfile import load_tensors, save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import load_checkpoint
-from maskoban.training.network_graphs import network_graph
+from maskoban.training.critic import FILE
+from maskoban.training.network_graphs import critic_graph, network_graph
 
-#: How far the exported graph's logits may lie from torch's on the same fp16 weights.
+#: How far an exported graph's logits or scores may lie from torch's on the same fp16 weights.
 TOLERANCE = 1e-3
 
 
-def export(run: Path, out: Path, name: str | None = None, polish: int = 0) -> dict[str, Any]:
+def export(
+    run: Path,
+    out: Path,
+    name: str | None = None,
+    polish: int = 0,
+    critic: Path | None = None,
+    cutoff: float = 1.0,
+) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
-    ``polish`` is how many sweeps the model draws with where nothing else is asked.
-    The fp32 graph is checked against torch before this returns; the facts that were written are returned.
+    ``run`` may also be a model that was exported before: its weights stay as they are.
+    ``polish`` is how many sweeps the model draws with where nothing else is asked. ``critic`` is the folder of a
+    critic's run: ``critic.safetensors`` and ``critic.onnx`` are written too, and drawings are kept with probability
+    min(1, exp(score) / ``cutoff``).
+    The fp32 graphs are checked against torch before this returns; the facts that were written are returned.
+
+    >>> export(Path("runs/best"), Path("best"), polish=1)["parameters"]  # doctest: +SKIP
+    9457408
     """
+    if not 0 < cutoff < math.inf:
+        raise MaskobanError(f"the critic's cutoff must be a number above 0, not {cutoff:g}")
     tensors, preset, progress, _ = load_checkpoint(run)
     network = build_network(dataclasses.asdict(preset))
     restore_network(network, tensors)
@@ -44,6 +67,7 @@ def export(run: Path, out: Path, name: str | None = None, polish: int = 0) -> di
         for p in network.parameters():
             p.copy_(p.half().float())  # what ships is what is checked
     network.eval()
+    judge, told = (None, {}) if critic is None else _critic(network, critic / FILE)
     facts: dict[str, Any] = {
         "name": name or preset.name,
         "height": preset.height,
@@ -56,6 +80,8 @@ def export(run: Path, out: Path, name: str | None = None, polish: int = 0) -> di
         "training_minutes": round(progress.seconds / 60, 2),
         "polish": polish,
     }
+    if judge is not None:
+        facts["critic"] = cutoff
     out.mkdir(parents=True, exist_ok=True)
     weights = out / "model.safetensors"
     halves = {f"net.{key}": value.half() for key, value in network.state_dict().items()}
@@ -68,7 +94,27 @@ def export(run: Path, out: Path, name: str | None = None, polish: int = 0) -> di
     _write(_with_facts(network_graph(network, weights, "fp32"), facts), out / "model.onnx")
     _check(network, preset.diffusion_steps, out / "model.onnx")
     _write(_with_facts(network_graph(network, weights, "int8"), facts), out / "model.int8.onnx")
+    if judge is not None:
+        save_tensors(out / FILE, {key: value.half() for key, value in judge.added().items()}, told)
+        _write(_with_facts(critic_graph(judge, weights, out / FILE), facts), out / "critic.onnx")
+        _check_critic(judge, out / "critic.onnx")
     return facts
+
+
+def _critic(base: Network, path: Path) -> tuple[CriticNetwork, dict[str, str]]:
+    """The critic of this model that a file holds, as it will ship, and the file's metadata."""
+    if not isinstance(base, InteriorNetwork):
+        raise MaskobanError("a critic belongs to the interior network, not to the paper's")
+    tensors, metadata = load_tensors(path)
+    if "narrow.qkv" not in tensors or tensors["narrow.qkv"].ndim != 3:
+        raise MaskobanError(f"{path}: not a critic of maskoban's: no low-rank matrices narrow.qkv in it")
+    critic = CriticNetwork(base, rank=tensors["narrow.qkv"].shape[1])
+    here = {f"base.{key}": value for key, value in base.state_dict().items()}
+    try:
+        load_weights(critic, {key: value.half() for key, value in tensors.items()} | here, "")
+    except MaskobanError as error:
+        raise MaskobanError(f"{path}: not a critic of this model: {error}") from None
+    return critic.eval(), metadata
 
 
 def _with_facts(model: onnx.ModelProto, facts: dict[str, Any]) -> onnx.ModelProto:
@@ -95,6 +141,20 @@ def _check(network: Network, steps: int, path: Path) -> None:
         cells = np.stack([rng.permutation(network.cells)[:k] for _ in range(n)])
         ours = OnnxDenoiser(path).logits(tokens, t, cells)
         theirs = TorchDenoiser(network, steps, batch=n).logits(tokens, t, cells)
-        off = float(np.abs(ours - theirs).max())
-        if not off <= TOLERANCE:
-            raise MaskobanError(f"{path}: the exported graph differs from torch by {off:.2g}")
+        _compare(ours, theirs, path)
+
+
+@torch.no_grad()
+def _check_critic(critic: CriticNetwork, path: Path) -> None:
+    """The exported critic must say what torch says, of finished boards and, to see every token, of masked ones."""
+    rng, exported = np.random.default_rng(0), OnnxCritic(path)
+    for n, tiles in ((1, MASK), (5, MASK), (4, MASK + 1)):
+        tokens = rng.integers(0, tiles, (n, critic.base.cells)).astype(np.uint8)
+        theirs = critic(torch.from_numpy(tokens).long()).numpy()
+        _compare(exported.scores(tokens), theirs, path)
+
+
+def _compare(ours: NDArray[np.float32], theirs: NDArray[np.float32], path: Path) -> None:
+    off = float(np.abs(ours - theirs).max())
+    if not off <= TOLERANCE:
+        raise MaskobanError(f"{path}: the exported graph differs from torch by {off:.2g}")

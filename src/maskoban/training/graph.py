@@ -1,4 +1,4 @@
-"""An ONNX graph, node by node, over the weights of a safetensors file, in fp32 or with its large products in int8.
+"""An ONNX graph, node by node, over the weights of safetensors files, in fp32 or with its large products in int8.
 
 In int8 a row x of activations becomes the whole numbers round(x / s) + 128 with s = max|x| / 127 (round(x / s) with
 s = max x / 255 where x cannot be negative), and a column of weights likewise with its own scale. The sums of their
@@ -27,6 +27,15 @@ OPSET, FORMAT = 23, 11
 Precision = Literal["fp32", "int8"]
 
 
+class Stored(NamedTuple):
+    """Where a tensor lies: in which file, from which byte on, how many bytes."""
+
+    file: str
+    shape: list[int]
+    begin: int
+    length: int
+
+
 class Rows(NamedTuple):
     """Rows of activations, ready to be multiplied with weights; the product must be multiplied with ``scale``.
 
@@ -41,14 +50,18 @@ class Rows(NamedTuple):
 class Graph:
     """A graph under construction: calling it adds a node, and gives the name of its result.
 
+    The tensors of the model go by their own names, those of a critic's file by ``critic.`` and theirs.
+
     >>> g = Graph(Path("model.safetensors"), "int8")  # doctest: +SKIP
     >>> g("Relu", g("Gather", g.weight("token.weight"), "tokens"))  # doctest: +SKIP
     'Relu.2'
     """
 
-    def __init__(self, weights: Path, precision: Precision) -> None:
-        self._file, self._int8 = weights.name, precision == "int8"
-        self._header, self._start = read_header(weights)
+    def __init__(self, weights: Path, precision: Precision, critic: Path | None = None) -> None:
+        self._int8 = precision == "int8"
+        self._stored = {name.removeprefix("net."): place for name, place in _stored(weights).items()}
+        if critic is not None:
+            self._stored |= {f"critic.{name}": place for name, place in _stored(critic).items()}
         self._nodes: list[onnx.NodeProto] = []
         self._tensors: list[TensorProto] = []
         self._constants: dict[tuple[Any, ...], str] = {}
@@ -68,16 +81,14 @@ class Graph:
         return self._constants[key]
 
     def weight(self, name: str, *index: int) -> str:
-        """A tensor of the weights file, or the part of a stacked one at this index, widened to fp32."""
-        entry = self._header[f"net.{name}"]
-        shape, (begin, end) = entry["shape"], entry["data_offsets"]
-        length = end - begin
+        """A tensor of the weights, or the part of a stacked one at this index, widened to fp32."""
+        file, shape, begin, length = self._stored[name]
         for size, i in zip(shape, index, strict=False):
             length //= size
             begin += i * length
         half = TensorProto(name=".".join([name, *map(str, index)]), dims=shape[len(index) :])
         half.data_type, half.data_location = TensorProto.FLOAT16, TensorProto.EXTERNAL
-        for key, value in (("location", self._file), ("offset", self._start + begin), ("length", length)):
+        for key, value in (("location", file), ("offset", begin), ("length", length)):
             half.external_data.add(key=key, value=str(value))
         self._tensors.append(half)
         return self("Cast", half.name, to=TensorProto.FLOAT)
@@ -124,16 +135,27 @@ class Graph:
         return self("Mul", y, reduce(lambda a, b: self("Mul", a, b), there)) if there else y
 
     def finish(
-        self, inputs: Mapping[str, Sequence[str | int]], output: Sequence[str | int], y: str
+        self, inputs: Mapping[str, Sequence[str | int]], output: str, shape: Sequence[str | int], y: str
     ) -> onnx.ModelProto:
-        """The model that maps int64 inputs of these shapes to ``logits``, which y becomes."""
-        self._nodes.append(helper.make_node("Identity", [y], ["logits"]))
+        """The model that maps int64 inputs of these shapes to the output of this name and shape, which y becomes."""
+        self._nodes.append(helper.make_node("Identity", [y], [output]))
         graph = helper.make_graph(
             self._nodes,
             "maskoban",
-            [helper.make_tensor_value_info(name, TensorProto.INT64, shape) for name, shape in inputs.items()],
-            [helper.make_tensor_value_info("logits", TensorProto.FLOAT, output)],
+            [helper.make_tensor_value_info(name, TensorProto.INT64, dims) for name, dims in inputs.items()],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, shape)],
             self._tensors,
         )
         opsets = [helper.make_opsetid("", OPSET), helper.make_opsetid("com.microsoft", 1)]
         return helper.make_model(graph, opset_imports=opsets, ir_version=FORMAT)
+
+
+def _stored(path: Path) -> dict[str, Stored]:
+    """Where the tensors of a weights file lie, by name."""
+    header, start = read_header(path)
+    return {
+        name: Stored(path.name, entry["shape"], start + begin, end - begin)
+        for name, entry in header.items()
+        if name != "__metadata__"
+        for begin, end in [entry["data_offsets"]]
+    }

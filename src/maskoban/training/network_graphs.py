@@ -1,4 +1,5 @@
-"""The two networks as ONNX graphs: :mod:`maskoban.diffusion.network` once more, in ONNX Runtime's own operators.
+"""The two networks, and a critic of ours, as ONNX graphs: the networks of ``diffusion`` once more, in ONNX Runtime's
+own operators.
 
 Written by hand because an exporter cannot know what makes a graph fast: which operators there are whole, and where
 the scale of an int8 row falls out. ``export`` holds every graph against torch, so the two cannot drift apart.
@@ -6,12 +7,15 @@ the scale of an int8 row falls out. ``export`` holds every graph against torch, 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 
 from maskoban.boards.tiles import TILES
+from maskoban.diffusion.critic_network import STACKS, CriticNetwork
 from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
 from maskoban.training.graph import Graph, Precision
 
@@ -27,24 +31,70 @@ def network_graph(network: Network, weights: Path, precision: Precision) -> onnx
         "cells": ("boards", "asked"),
     }
     if isinstance(network, InteriorNetwork):
-        y = _interior(g, network)
+        blocks = (
+            Block(*(g.weight("qkv", i, j) for j in range(3)), *(g.weight(name, i) for name in STACKS[1:]))
+            for i in range(len(network.qkv))
+        )
+        x = _features(g, network, g.weight("place"), blocks, "cells")
+        y = g("MatMul", x, g("Transpose", g.weight("head"), perm=[1, 0]))
     else:
         assert isinstance(network, PaperNetwork)
         inputs["t"] = ("boards",)
         y = _paper(g, network)
     y = g("Reshape", y, g("Concat", g("Shape", "cells"), g.constant([TILES]), axis=0))
-    return g.finish(inputs, ("boards", "asked", TILES), y)
+    return g.finish(inputs, "logits", ("boards", "asked", TILES), y)
 
 
-def _interior(g: Graph, n: InteriorNetwork) -> str:
-    """Ours, with the scale of int8 rows put back as late as can be.
+def critic_graph(critic: CriticNetwork, weights: Path, added: Path) -> onnx.ModelProto:
+    """The critic over the weights of its model and what it adds to them, for boards that were not turned.
 
-    Queries and keys are normalised, so there it falls out; relu(s h)^2 = s^2 relu(h)^2, so there it waits until
-    the rows are narrow again.
+    The changed matrices W + B A come of constants alone, so they are computed once, when the graph is loaded.
+
+    >>> graph = critic_graph(critic, Path("model.safetensors"), Path("critic.safetensors"))  # doctest: +SKIP
+    """
+    g, n = Graph(weights, "fp32", added), critic.base
+    stacks = dict(zip(STACKS, n.stacks(), strict=True))
+
+    def changed(name: str, i: int) -> str:
+        low_rank = g("MatMul", g.weight(f"critic.wide.{name}", i), g.weight(f"critic.narrow.{name}", i))
+        return g("Add", g.weight(name, i), g("Reshape", low_rank, g.constant(stacks[name][i].shape)))
+
+    def block(i: int) -> Block:
+        qkv = changed("qkv", i)
+        return Block(
+            *(g("Gather", qkv, g.constant(j)) for j in range(3)), *(changed(name, i) for name in STACKS[1:])
+        )
+
+    place = g("Add", g.weight("place"), g.weight("critic.turns", 0))
+    x = _features(g, n, place, map(block, range(len(n.qkv))))
+    mean = g("ReduceMean", g("Reshape", x, g.constant([-1, n.cells, n.d])), g.constant([1]), keepdims=0)
+    y = g("ReduceSum", g("Mul", mean, g.weight("critic.head")), g.constant([1]), keepdims=0)
+    return g.finish(
+        {"tokens": ("boards", n.cells)}, "scores", ("boards",), g("Add", y, g.weight("critic.bias"))
+    )
+
+
+class Block(NamedTuple):
+    """The matrices of a block of ours."""
+
+    q: str
+    k: str
+    v: str
+    out: str
+    up: str
+    down: str
+
+
+def _features(
+    g: Graph, n: InteriorNetwork, place: str, blocks: Iterable[Block], asked: str | None = None
+) -> str:
+    """What the head of ours reads, for the cells asked for or for all, with ``place`` added to the tokens.
+
+    The scale of int8 rows is put back as late as can be. Queries and keys are normalised, so there it falls out;
+    relu(s h)^2 = s^2 relu(h)^2, so there it waits until the rows are narrow again.
     """
     head_width, last = n.d // n.heads, len(n.qkv) - 1
     rows_shape, board_shape = g.constant([-1, n.d]), g.constant([-1, n.cells, n.d])
-    asked_shape = g("Concat", g("Shape", "cells"), g.constant([n.d]), axis=0)
     everywhere = g("Expand", g.constant(np.arange(n.cells)), g("Shape", "tokens"))
     cos, sin = (g.constant(table, np.float32) for table in n.rotary.cpu())
 
@@ -55,26 +105,27 @@ def _interior(g: Graph, n: InteriorNetwork) -> str:
         heads = norm(g("Reshape", x, g.constant([-1, head_width])), head_width)
         return g("RotaryEmbedding", g("Reshape", heads, shape), cos, sin, cells, num_heads=n.heads)
 
-    x = norm(g("Add", g("Gather", g.weight("token.weight"), "tokens"), g.weight("place")))
+    x = norm(g("Add", g("Gather", g.weight("token.weight"), "tokens"), place))
     x = g("Reshape", x, rows_shape)
     shape, cells = board_shape, everywhere
-    for i in range(last + 1):
+    for i, block in enumerate(blocks):
         rows = g.rows(norm(x))
-        k = turned(g.product(rows, g.weight("qkv", i, 1)), board_shape, everywhere)
-        v = g.scaled(g.product(rows, g.weight("qkv", i, 2)), rows.scale)
-        if i == last:
-            x, shape, cells = _picked(g, x, board_shape, rows_shape), asked_shape, "cells"
+        k = turned(g.product(rows, block.k), board_shape, everywhere)
+        v = g.scaled(g.product(rows, block.v), rows.scale)
+        if i == last and asked is not None:
+            x, cells = _picked(g, x, asked, board_shape, rows_shape), asked
+            shape = g("Concat", g("Shape", asked), g.constant([n.d]), axis=0)
             rows = g.rows(norm(x))
-        q = turned(g.product(rows, g.weight("qkv", i, 0)), shape, cells)
+        q = turned(g.product(rows, block.q), shape, cells)
         y = g("Attention", q, k, g("Reshape", v, board_shape), q_num_heads=n.heads, kv_num_heads=n.heads)
         rows = g.rows(g("Reshape", y, rows_shape))
-        x = g("Add", x, g.scaled(g.product(rows, g.weight("out", i)), rows.scale))
+        x = g("Add", x, g.scaled(g.product(rows, block.out), rows.scale))
         rows = g.rows(norm(x))
-        h = g("Relu", g.product(rows, g.weight("up", i)))
+        h = g("Relu", g.product(rows, block.up))
         squares = g.rows(g("Mul", h, h), positive=True)
-        y = g.product(squares, g.weight("down", i))
+        y = g.product(squares, block.down)
         x = g("Add", x, g.scaled(y, squares.scale, rows.scale, rows.scale))
-    return g("MatMul", norm(x), g("Transpose", g.weight("head"), perm=[1, 0]))
+    return norm(x)
 
 
 def _paper(g: Graph, n: PaperNetwork) -> str:
@@ -110,10 +161,10 @@ def _paper(g: Graph, n: PaperNetwork) -> str:
         x = g("Add", x, *linear(y, (g.weight("out", i), g.weight("out_bias", i))))
         (y,) = linear(norm(x, i, 1), (g.weight("up", i), g.weight("up_bias", i)))
         x = g("Add", x, *linear(g("Gelu", y), (g.weight("down", i), g.weight("down_bias", i))))
-    return dense(_picked(g, x, board_shape, rows_shape), "head")
+    return dense(_picked(g, x, "cells", board_shape, rows_shape), "head")
 
 
-def _picked(g: Graph, x: str, board_shape: str, rows_shape: str) -> str:
+def _picked(g: Graph, x: str, cells: str, board_shape: str, rows_shape: str) -> str:
     """The rows of the cells asked for."""
-    where = g("Unsqueeze", "cells", g.constant([2]))
+    where = g("Unsqueeze", cells, g.constant([2]))
     return g("Reshape", g("GatherND", g("Reshape", x, board_shape), where, batch_dims=1), rows_shape)
