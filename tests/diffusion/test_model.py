@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import maskoban
-from maskoban.boards import Level, MaskobanError
+from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, MASK, PLAYER, WALL
-from maskoban.diffusion.model import How, Model, load, shipped
+from maskoban.diffusion.model import How, Model, Precision, load, shipped
+from tests.diffusion.dummies import Dummy
 
 QUICK = 4  # network evaluations a board
 
@@ -74,6 +77,132 @@ def test_a_model_polishes_as_its_card_says_unless_asked_otherwise_or_in_a_hurry(
     commits = [own.trajectory(seed=7, board=three_left, **how) for how in hows]
     evaluations = [int(each.step.max()) + 1 for each in commits]
     assert evaluations == [9, 9, 6, 3, 1, 4]
+
+
+class Picky:
+    """Keeps boards whose first drawn cell is a wall, others once in ten times."""
+
+    asked = 0
+
+    def scores(self, tokens: Tokens) -> NDArray[np.float32]:
+        self.asked += len(tokens)
+        return np.where(tokens[:, 0] == WALL, 0.0, np.log(0.1)).astype(np.float32)
+
+
+def with_critic(**card: Any) -> Model:
+    """A model of two tiles that draws 3x3 boards, and its critic."""
+    tiles = np.tile([0.3, 0.7, 0, 0, 0, 0, 0], (9, 1))
+    return Model(Dummy(tiles, 3, 3), {"name": "picky", "critic": 1.0} | card, critic=Picky())
+
+
+OWN_WAY: list[How] = [
+    {},
+    {"critic": None},
+    {"polish": 1},
+    {"temperature": 1.0, "order": "uniform", "steps": None},
+]
+OTHERWISE: list[How] = [{"temperature": 0.8}, {"order": "confidence"}, {"steps": 3}, {"steps": 9}]
+
+
+def test_a_model_asks_its_critic_in_its_own_way_of_drawing_only() -> None:
+    for how in OWN_WAY:
+        assert with_critic().drawn(50, 3, **how).attempts.max() > 2
+        off: How = {**how, "critic": False}
+        assert with_critic().drawn(50, 3, **off).attempts.max() == 1
+    for how in OTHERWISE:
+        assert with_critic().drawn(50, 3, **how).attempts.max() == 1
+        forced: How = {**how, "critic": True}
+        assert with_critic().drawn(50, 3, **forced).attempts.max() > 2
+
+
+def test_a_critic_without_a_number_on_the_card_is_not_asked() -> None:
+    silent = with_critic(critic=None)
+    assert silent.critic is None
+    assert silent.drawn(50, 3).attempts.max() == 1
+    with pytest.raises(MaskobanError, match="model 'picky' has no critic"):
+        silent.sample(1, critic=True)
+    with pytest.raises(MaskobanError, match="model 'picky' has no critic"):
+        silent.trajectory(1, critic=True)
+
+
+def test_with_a_critic_everything_shows_the_boards_that_sample_gives() -> None:
+    model = with_critic()
+    boards = model.sample(30, seed=3)
+    assert (boards != model.sample(30, seed=3, critic=False)).any()
+    assert (model.trajectory(30, seed=3).frames()[-1] == boards).all()
+    assert (model.trajectory(seed=3, numbers=[17, 4]).frames()[-1] == boards[[17, 4]]).all()
+    assert (model.sample_with_probabilities(30, seed=3)[0] == boards).all()
+    assert (model.generate(30, seed=3)[29].tokens == boards[29]).all()
+    unasked = model.trajectory(30, seed=3, critic=False)
+    assert (unasked.frames()[-1] == model.sample(30, seed=3, critic=False)).all()
+
+
+def test_half_drawn_boards_are_completed_without_a_critic() -> None:
+    model = with_critic()
+    half = np.full((3, 3), MASK, np.uint8)
+    half[0, 0] = FLOOR
+    half[2, 2] = PLAYER
+    model.complete(half, n=5)
+    model.complete(half, n=5, critic=False)
+    model.trajectory(5, board=half)
+    assert isinstance(model.critic, Picky)
+    assert model.critic.asked == 0
+    sentence = "a critic is for boards drawn from nothing, not for half-drawn ones"
+    with pytest.raises(MaskobanError, match=sentence):
+        model.complete(half, critic=True)
+    with pytest.raises(MaskobanError, match=sentence):
+        model.trajectory(board=half, critic=True)
+
+
+def test_an_exports_critic_is_loaded_when_it_is_first_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded: list[Path] = []
+
+    class Graph(Picky):
+        def __init__(self, path: Path) -> None:
+            loaded.append(path)
+
+    class Exported(Dummy):
+        def __init__(self, path: Path) -> None:
+            self.facts = {"name": "exported", "critic": 1.0}
+            super().__init__(np.tile([0.3, 0.7, 0, 0, 0, 0, 0], (9, 1)), 3, 3)
+
+    monkeypatch.setattr("maskoban.diffusion.model.OnnxDenoiser", Exported)
+    monkeypatch.setitem(sys.modules, "maskoban.diffusion.onnx_critic", SimpleNamespace(OnnxCritic=Graph))
+    (tmp_path / "model.onnx").touch()
+    (tmp_path / "model.int8.onnx").touch()
+    assert load(tmp_path).critic is None  # the card has a number, but there is no critic
+    (tmp_path / "critic.onnx").touch()
+    for precision in get_args(Precision):
+        model = load(tmp_path, precision=precision)
+        model.sample(3, critic=False)
+        assert loaded == []
+        assert model.drawn(50).attempts.max() > 2
+        model.sample(1)
+        assert loaded == [tmp_path / "critic.onnx"]
+        loaded.clear()
+
+
+def test_torch_loads_a_critic_beside_its_model(tmp_path: Path) -> None:
+    from maskoban.diffusion.critic_network import CriticNetwork
+    from maskoban.diffusion.network import InteriorNetwork
+    from maskoban.diffusion.tensorfile import save_tensors
+
+    tiny = {"height": 5, "width": 5, "d": 16, "blocks": 1, "heads": 1, "hidden": 16}
+    preset = tiny | {"name": "tiny", "network": "interior", "dropout": 0, "diffusion_steps": 9}
+    critic = CriticNetwork(InteriorNetwork(**tiny), rank=2)
+    weights = {f"net.{name}": value for name, value in critic.base.state_dict().items()}
+    told = {"preset": json.dumps(preset), "facts": json.dumps({"name": "tiny", "critic": 1e-9})}
+    save_tensors(tmp_path / "model.safetensors", weights, told)
+    assert load(tmp_path).critic is None
+    save_tensors(tmp_path / "critic.safetensors", critic.added(), {})
+    loaded = load(tmp_path)
+    assert (loaded.sample(3) == loaded.sample(3, critic=False)).all()  # a new critic scores 0, and c is small
+    (tmp_path / "critic.safetensors").write_bytes(b"no tensors")
+    assert load(tmp_path).sample(3, critic=False).shape == (3, 5, 5)
+    with pytest.raises(MaskobanError, match=r"critic\.safetensors: not a safetensors file, or a broken one"):
+        load(tmp_path).sample(3)
 
 
 def test_probabilities_come_with_a_sample_on_request(model: Model) -> None:
@@ -255,12 +384,12 @@ def test_a_hub_id_is_downloaded(monkeypatch: pytest.MonkeyPatch, model: Model) -
     asked = []
 
     def download(hub_id: str, allow_patterns: list[str]) -> str:
-        asked.append(hub_id)
+        asked.append((hub_id, allow_patterns))
         return str(model.folder)
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=download))
     assert Model.from_pretrained("somebody/boards").name == "best"
-    assert asked == ["somebody/boards"]
+    assert asked == [("somebody/boards", ["model.*", "critic.*", "README.md"])]
 
 
 def test_an_export_is_uploaded_with_its_card(monkeypatch: pytest.MonkeyPatch, model: Model) -> None:
@@ -276,5 +405,6 @@ def test_an_export_is_uploaded_with_its_card(monkeypatch: pytest.MonkeyPatch, mo
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(HfApi=Api))
     assert model.push_to_hub("somebody/boards") == "https://hub.example/somebody/boards"
     assert sent["folder_path"] == model.folder
+    assert sent["allow_patterns"] == ["model.*", "critic.*", "README.md"]
     with pytest.raises(MaskobanError, match="was not loaded from an export"):
         Model(model.denoiser, {}).push_to_hub("somebody/boards")

@@ -25,9 +25,9 @@ def some_distributions(cells: int) -> NDArray[np.float64]:
 def recorded(
     dummy: Dummy | Joint, boards: Tokens, seed: int, how: Drawing | None = None
 ) -> tuple[Tokens, Commits]:
-    drawn, commits = draw(dummy, boards, seed, how, record=True)
-    assert commits is not None
-    return drawn, commits
+    drawn = draw(dummy, boards, seed, how, record=True)
+    (commits,) = drawn.commits
+    return drawn.boards, commits
 
 
 # -- what is drawn
@@ -37,7 +37,7 @@ def recorded(
 def test_every_cell_follows_its_distribution(steps: int | None) -> None:
     p = some_distributions(9)
     dummy = Dummy(p, 3, 3)
-    boards, _ = draw(dummy, blank(dummy, 20_000), seed=1, how=Drawing(steps=steps))
+    boards = draw(dummy, blank(dummy, 20_000), seed=1, how=Drawing(steps=steps)).boards
     for cell in range(9):
         counts = np.bincount(boards.reshape(-1, 9)[:, cell], minlength=TILES)
         assert agrees(counts, p[cell])
@@ -47,28 +47,28 @@ def test_every_cell_follows_its_distribution(steps: int | None) -> None:
 def test_temperature_raises_probabilities_to_its_inverse(temperature: float) -> None:
     p = some_distributions(1)
     dummy = Dummy(p, 1, 1)
-    boards, _ = draw(dummy, blank(dummy, 20_000), seed=2, how=Drawing(temperature))
+    boards = draw(dummy, blank(dummy, 20_000), seed=2, how=Drawing(temperature)).boards
     sharpened = p[0] ** (1 / temperature)
     assert agrees(np.bincount(boards.ravel(), minlength=TILES), sharpened / sharpened.sum())
 
 
 def test_one_cell_at_a_time_draws_a_joint_distribution_exactly() -> None:
     joint = Joint(0)
-    boards, _ = draw(joint, blank(joint, 40_000), seed=3)
+    boards = draw(joint, blank(joint, 40_000), seed=3).boards
     assert agrees(joint.counts(boards), joint.p)
 
 
 def test_all_cells_at_once_does_not() -> None:
     """Cells of one step do not see each other: the price of fewer steps, and proof that the test above can fail."""
     joint = Joint(0)
-    boards, _ = draw(joint, blank(joint, 40_000), seed=3, how=Drawing(steps=1))
+    boards = draw(joint, blank(joint, 40_000), seed=3, how=Drawing(steps=1)).boards
     assert not agrees(joint.counts(boards), joint.p)
 
 
 def test_polish_leaves_the_models_distribution_in_place() -> None:
     joint = Joint(1)
     for sweeps in (1, 3):
-        boards, _ = draw(joint, blank(joint, 40_000), seed=4, how=Drawing(polish=sweeps))
+        boards = draw(joint, blank(joint, 40_000), seed=4, how=Drawing(polish=sweeps)).boards
         assert agrees(joint.counts(boards), joint.p)
 
 
@@ -76,7 +76,7 @@ def test_polish_mends_what_too_few_steps_broke() -> None:
     joint = Joint(2)
 
     def distance(sweeps: int) -> float:
-        boards, _ = draw(joint, blank(joint, 40_000), seed=5, how=Drawing(steps=1, polish=sweeps))
+        boards = draw(joint, blank(joint, 40_000), seed=5, how=Drawing(steps=1, polish=sweeps)).boards
         return 0.5 * float(np.abs(joint.counts(boards) / 40_000 - joint.p).sum())
 
     assert distance(4) < 0.3 * distance(0)
@@ -192,7 +192,7 @@ def test_completion_follows_the_conditional_distribution() -> None:
     joint = Joint(3)
     boards = np.broadcast_to(Level.parse("#?\n? ").tokens, (20_000, 2, 2)).copy()
     for how in (Drawing(), Drawing(polish=2)):
-        drawn, _ = draw(joint, boards, seed=6, how=how)
+        drawn = draw(joint, boards, seed=6, how=how).boards
         fits = (joint.states[:, 0] == 0) & (joint.states[:, 3] == 1)
         assert agrees(joint.counts(drawn), np.where(fits, joint.p, 0))
 
@@ -246,11 +246,12 @@ def test_boards_do_not_depend_on_the_batch(how: Drawing) -> None:
     whole, commits = recorded(joint, boards, 11, how)
     for batch, overlap in ((1, 1), (7, 2), (64, 1)):
         joint.batch, joint.overlap = batch, overlap
-        parts, logs = draw_many(joint, boards, 11, how, record=True)
-        assert (parts == whole).all()
-        ps = np.concatenate([log.probability() for log in logs])
+        parts = draw_many(joint, boards, 11, how, record=True)
+        assert (parts.boards == whole).all()
+        assert (parts.attempts == 1).all()
+        ps = np.concatenate([log.probability() for log in parts.commits])
         np.testing.assert_array_equal(ps, commits.probability())
-    late, _ = draw(joint, boards[30:], 11, how, numbers=range(30, 41))
+    late = draw(joint, boards[30:], 11, how, numbers=range(30, 41)).boards
     assert (late == whole[30:]).all()
 
 
@@ -281,14 +282,14 @@ def test_giving_up_ends_the_drawing_soon(overlap: int) -> None:
 
 def test_the_seed_matters() -> None:
     joint = Joint(5)
-    one, again, other = (draw(joint, blank(joint, 50), seed)[0] for seed in (1, 1, 2))
+    one, again, other = (draw(joint, blank(joint, 50), seed).boards for seed in (1, 1, 2))
     assert (one == again).all()
     assert (one != other).any()
 
 
 def test_no_boards_at_all() -> None:
     joint = Joint(0)
-    assert draw_many(joint, blank(joint, 0), 1)[0].shape == (0, 2, 2)
+    assert draw_many(joint, blank(joint, 0), 1).boards.shape == (0, 2, 2)
 
 
 # -- single draws
@@ -316,6 +317,10 @@ def test_probabilities_are_a_softmax_in_double_precision() -> None:
         ({"steps": 0}, "drawing needs at least 1 step, not 0"),
         ({"polish": -1}, "the number of polish sweeps cannot be negative, and is -1"),
         ({"order": "best"}, "the reveal order is 'uniform' or 'confidence', not 'best'"),
+        ({"critic": 0}, "a critic's c must be a number above 0, not 0"),
+        ({"critic": -2.5}, "a critic's c must be a number above 0, not -2.5"),
+        ({"critic": math.inf}, "a critic's c must be a number above 0, not inf"),
+        ({"critic": math.nan}, "a critic's c must be a number above 0, not nan"),
     ],
 )
 def test_impossible_drawings_are_refused(how: dict[str, object], sentence: str) -> None:

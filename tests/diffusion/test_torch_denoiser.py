@@ -47,11 +47,11 @@ def test_a_board_is_the_same_alone_and_among_others_to_the_bit() -> None:
     for network in networks():
         denoiser = TorchDenoiser(network, steps=12, batch=8)
         how = Drawing(polish=1)
-        whole, _ = draw(denoiser, blank(denoiser, 20), seed=3, how=how)
+        whole = draw(denoiser, blank(denoiser, 20), seed=3, how=how).boards
         assert (whole != MASK).all()
-        parts, _ = draw_many(denoiser, blank(denoiser, 20), seed=3, how=how)
+        parts = draw_many(denoiser, blank(denoiser, 20), seed=3, how=how).boards
         assert (parts == whole).all()
-        one, _ = draw(denoiser, blank(denoiser, 1), seed=3, how=how, numbers=[13])
+        one = draw(denoiser, blank(denoiser, 1), seed=3, how=how, numbers=[13]).boards
         assert (one[0] == whole[13]).all()
         logits = [denoiser.logits(whole[:k].reshape(k, -1)[:, : network.cells], np.ones(k, np.int64),
                                   np.zeros((k, 1), np.int64))[0] for k in (1, 5, 20)]  # fmt: skip
@@ -89,7 +89,7 @@ def test_recordings_are_shared_among_threads(monkeypatch: pytest.MonkeyPatch) ->
         recorded.overlap, recorded._idle = 2, {}
         Recording.made = 0
         how = Drawing(polish=1)
-        expected, _ = draw_many(plain, blank(plain, 40), seed=3, how=how)
-        drawn, _ = draw_many(recorded, blank(recorded, 40), seed=3, how=how)
+        expected = draw_many(plain, blank(plain, 40), seed=3, how=how).boards
+        drawn = draw_many(recorded, blank(recorded, 40), seed=3, how=how).boards
         assert (drawn == expected).all()
         assert Recording.made == 2

@@ -34,8 +34,7 @@ def draw(denoiser: Denoiser, job: Job, shard: Shard) -> Tokens:
     (2, 10, 10)
     """
     start = blank(denoiser, shard.count)
-    boards, _ = draw_many(denoiser, start, shard.seed, job.drawing, shard.first)
-    return boards
+    return draw_many(denoiser, start, shard.seed, job.drawing, shard.first).boards
 
 
 def judge(boards: Tokens, job: Job, shard: Shard, origin: Origin) -> Columns:

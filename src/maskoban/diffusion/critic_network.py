@@ -25,8 +25,9 @@ STACKS = ("qkv", "out", "up", "down")
 class CriticNetwork(nn.Module):
     """Scores of finished boards: forward(tokens (boards, cells) int64, turn (boards,) or None) -> (boards,).
 
-    ``turn`` says which of the eight symmetries a board was turned by. The corpus is not symmetric, so a turned board is
-    no board of the corpus, but whether it can be told from a drawn one is the same question, and there are eight times as many.
+    ``turn`` says which of the eight symmetries a board was turned by. The corpus is not symmetric, so a turned board
+    is no board of the corpus, but whether it can be told from a drawn one is the same question, and there are eight
+    times as many.
 
     >>> CriticNetwork(InteriorNetwork(blocks=1), rank=2)(torch.zeros(3, 64, dtype=torch.int64))
     tensor([0., 0., 0.], grad_fn=<SqueezeBackward1>)

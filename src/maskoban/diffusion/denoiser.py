@@ -1,4 +1,4 @@
-"""The one contract between a network and everything that draws with it."""
+"""The contracts between networks and everything that draws with them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Denoiser(Protocol):
 
     A denoiser draws the cells inside ``margin`` rings of wall of a ``height`` x ``width`` board, row by row;
     ``steps`` is the T it was trained with. It likes to be asked about ``batch`` boards at a time, by up to
-    ``overlap`` threads at once.
+    ``overlap`` threads at once; where that is more than one, a batch takes its time however few boards are in it.
     """
 
     height: int
@@ -27,4 +27,12 @@ class Denoiser(Protocol):
 
     def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
         """Logits of the named cells: tokens (n, drawn cells), t (n,), cells (n, k) to (n, k, 7)."""
+        ...
+
+
+class Critic(Protocol):
+    """Finished boards in, scores out: the log of how much likelier each is in the corpus than among drawings."""
+
+    def scores(self, tokens: Tokens) -> NDArray[np.float32]:
+        """Scores of finished boards, (n, drawn cells) to (n,); what else is in the batch changes none of them."""
         ...

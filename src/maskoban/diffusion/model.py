@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import Any, Literal, TypedDict, Unpack, get_args
 
 import numpy as np
@@ -27,9 +28,9 @@ from maskoban.boards.tiles import (
     WALL,
     Tokens,
 )
-from maskoban.diffusion.denoiser import Denoiser
+from maskoban.diffusion.denoiser import Critic, Denoiser
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
-from maskoban.diffusion.sampler import Commits, Drawing, Order, blank, draw, draw_many, drawn_cells
+from maskoban.diffusion.sampler import Commits, Drawing, Drawn, Order, blank, draw, draw_many, drawn_cells
 from maskoban.solving import rate_many, solve_many
 from maskoban.solving.rating import WORDS
 
@@ -38,6 +39,9 @@ Progress = Callable[[int, int], None]
 
 #: A filter that keeps fewer than one board in this many is given up on.
 RAREST = 500
+
+#: What of an exported folder goes to the hub, and comes from it.
+HUB_FILES = ["model.*", "critic.*", "README.md"]
 
 
 def load(
@@ -57,15 +61,40 @@ def load(
     graph = folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")
     if device == "cpu" and graph.is_file():
         exported = OnnxDenoiser(graph)
-        return Model(exported, exported.facts, folder)
+        return Model(exported, exported.facts, folder, _late(folder / "critic.onnx", _onnx_critic))
     if precision == "int8":
         raise MaskobanError(f"{source}: int8 is for exported models on a cpu")
     try:
-        from maskoban.diffusion.torch_model import load_torch
+        from maskoban.diffusion.torch_model import load_torch, load_torch_critic
     except ImportError as error:
         raise MaskobanError(f"{source} on {device} needs torch: pip install 'maskoban[train]'") from error
     denoiser, facts = load_torch(folder, device)
-    return Model(denoiser, facts, folder)
+    critic = _late(folder / "critic.safetensors", lambda file: load_torch_critic(file.parent, device))
+    return Model(denoiser, facts, folder, critic)
+
+
+class LateCritic:
+    """A critic that is loaded when it is first asked: most of what a model is used for needs none."""
+
+    def __init__(self, load: Callable[[], Critic]) -> None:
+        self._load, self._loading = load, Lock()
+        self._critic: Critic | None = None
+
+    def scores(self, tokens: Tokens) -> NDArray[np.float32]:
+        """What the critic says."""
+        with self._loading:
+            self._critic = self._critic or self._load()
+        return self._critic.scores(tokens)
+
+
+def _late(file: Path, load: Callable[[Path], Critic]) -> Critic | None:
+    return LateCritic(lambda: load(file)) if file.is_file() else None
+
+
+def _onnx_critic(file: Path) -> Critic:
+    from maskoban.diffusion.onnx_critic import OnnxCritic
+
+    return OnnxCritic(file)
 
 
 def shipped() -> list[str]:
@@ -98,7 +127,7 @@ def _downloaded(hub_id: str) -> Path:
     except ImportError as error:
         raise MaskobanError(f"{hub_id} comes from the hub: pip install 'maskoban[train]'") from error
     try:
-        return Path(snapshot_download(hub_id, allow_patterns=["model.*", "README.md"]))
+        return Path(snapshot_download(hub_id, allow_patterns=HUB_FILES))
     except Exception as error:  # the hub's exceptions share no base worth naming
         raise MaskobanError(f"{hub_id}: cannot be had from the hub: {str(error).splitlines()[0]}") from error
 
@@ -108,19 +137,33 @@ class How(TypedDict, total=False):
 
     ``polish`` left out, or None, is the model's own: what its card says it draws best with. Where fewer ``steps``
     are asked for, in a hurry, that is none.
+    ``critic`` is not a number here but whether to ask the model's critic, by the number on its card. Left out, or None:
+    where there is one and it knows what it is shown, which is whole boards drawn from nothing, in the paper's order,
+    one cell at a time, at temperature 1.
     """
 
     temperature: float
     steps: int | None
     order: Order
     polish: int | None
+    critic: bool | None
 
 
 class Model:
-    """A denoiser and what is known about it. Same seed, same boards, whatever the batch."""
+    """A denoiser and what is known about it. Same seed, same boards, whatever the batch.
 
-    def __init__(self, denoiser: Denoiser, card: dict[str, Any], folder: Path | None = None) -> None:
+    A critic counts only where the card says by which number c it keeps boards.
+    """
+
+    def __init__(
+        self,
+        denoiser: Denoiser,
+        card: dict[str, Any],
+        folder: Path | None = None,
+        critic: Critic | None = None,
+    ) -> None:
         self.denoiser, self.card, self.folder = denoiser, card, folder
+        self.critic = critic if card.get("critic") is not None else None
         self.name: str = card.get("name", "unnamed")
         self.height, self.width = denoiser.height, denoiser.width
         self.polish: int = card.get("polish", 0)
@@ -142,7 +185,7 @@ class Model:
             )
         api = HfApi()
         address = str(api.create_repo(repo_id, private=private, exist_ok=True))
-        api.upload_folder(repo_id=repo_id, folder_path=self.folder, allow_patterns=["model.*", "README.md"])
+        api.upload_folder(repo_id=repo_id, folder_path=self.folder, allow_patterns=HUB_FILES)
         return address
 
     def sample(
@@ -153,19 +196,32 @@ class Model:
         >>> load().sample(2, seed=7).shape
         (2, 10, 10)
         """
-        boards, _ = draw_many(
-            self.denoiser, self._blank(n), seed, self._drawing(how), first, progress=progress
-        )
-        return boards
+        return self.drawn(n, seed, first=first, progress=progress, **how).boards
 
     def sample_with_probabilities(
         self, n: int, seed: int = 0, *, first: int = 0, progress: Progress | None = None, **how: Unpack[How]
     ) -> tuple[Tokens, NDArray[np.float32]]:
         """:meth:`sample`, and for every cell the probability its tile had when it was committed (NaN: given)."""
-        boards, commits = draw_many(
-            self.denoiser, self._blank(n), seed, self._drawing(how), first, record=True, progress=progress
-        )
-        return boards, np.concatenate([part.probability() for part in commits])
+        drawn = self.drawn(n, seed, first=first, record=True, progress=progress, **how)
+        return drawn.boards, np.concatenate([part.probability() for part in drawn.commits])
+
+    def drawn(
+        self,
+        n: int,
+        seed: int = 0,
+        *,
+        first: int = 0,
+        record: bool = False,
+        progress: Progress | None = None,
+        **how: Unpack[How],
+    ) -> Drawn:
+        """:meth:`sample`, and how many attempts each board took; with ``record`` also every commit.
+
+        >>> load().drawn(2, seed=7, steps=1).attempts
+        array([1, 1])
+        """
+        start, drawing = self._blank(n), self._drawing(how)
+        return draw_many(self.denoiser, start, seed, drawing, first, record, progress, self.critic)
 
     def generate(
         self,
@@ -244,8 +300,9 @@ class Model:
         title = board.title if isinstance(board, Level) else ""
         self._check_demand(tokens)
         start = np.repeat(tokens[None], n, axis=0)
-        boards, _ = draw_many(self.denoiser, start, seed, self._drawing(how), progress=progress)
-        return [Level(finished, title=title) for finished in boards]
+        drawing = self._drawing(how, from_nothing=False)
+        drawn = draw_many(self.denoiser, start, seed, drawing, progress=progress)
+        return [Level(finished, title=title) for finished in drawn.boards]
 
     def trajectory(
         self,
@@ -268,16 +325,26 @@ class Model:
             tokens = board.tokens if isinstance(board, Level) else board
             self._check_demand(tokens)
             start = np.repeat(tokens[None], n if numbers is None else len(numbers), axis=0)
-        _, commits = draw(
-            self.denoiser, start, seed, self._drawing(how), numbers, record=True, progress=progress
-        )
-        assert commits is not None
+        drawing = self._drawing(how, from_nothing=board is None)
+        (commits,) = draw(self.denoiser, start, seed, drawing, numbers, True, progress, self.critic).commits
         return commits
 
-    def _drawing(self, how: How) -> Drawing:
-        own = self.polish if how.get("steps") is None else 0
-        asked = how.get("polish")
-        return Drawing(**how | {"polish": own if asked is None else asked})  # type: ignore[arg-type]
+    def _drawing(self, how: How, from_nothing: bool = True) -> Drawing:
+        """How to draw, where ``how`` leaves it open in the model's own way."""
+        unhurried = how.get("steps") is None
+        polish, asked = how.get("polish"), how.get("critic")
+        if asked and not from_nothing:
+            raise MaskobanError("a critic is for boards drawn from nothing, not for half-drawn ones")
+        if asked and self.critic is None:
+            raise MaskobanError(f"model {self.name!r} has no critic")
+        if asked is None:
+            plain = how.get("temperature", 1) == 1 and how.get("order", "uniform") == "uniform"
+            asked = self.critic is not None and from_nothing and unhurried and plain
+        own = {
+            "polish": polish if polish is not None else self.polish if unhurried else 0,
+            "critic": self.card["critic"] if asked else None,
+        }
+        return Drawing(**how | own)  # type: ignore[arg-type]
 
     def _blank(self, n: int) -> Tokens:
         if n < 1:

@@ -18,8 +18,12 @@ def _mix(z: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return z ^ (z >> np.uint64(31))
 
 
-def uniforms(seed: int, boards: NDArray[np.int64], purpose: int, count: int) -> NDArray[np.float64]:
+def uniforms(
+    seed: int, boards: NDArray[np.int64], purpose: int | NDArray[np.int64], count: int
+) -> NDArray[np.float64]:
     """Numbers in [0, 1), one row a board, the same for a board whatever the others are: (boards, count).
+
+    The purpose is one for all boards, or one for each.
 
     >>> a = uniforms(7, np.array([0, 1, 2]), 0, 4)
     >>> bool((a[2] == uniforms(7, np.array([2]), 0, 4)[0]).all())
@@ -28,6 +32,6 @@ def uniforms(seed: int, boards: NDArray[np.int64], purpose: int, count: int) -> 
     with np.errstate(over="ignore"):
         key = _mix(np.array([seed & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64) + _STRIDE)
         key = _mix(key + _STRIDE * (boards.astype(np.uint64) + np.uint64(1)))
-        key = _mix(key + _STRIDE * np.uint64(purpose + 1))
+        key = _mix(key + _STRIDE * np.asarray(purpose + 1).astype(np.uint64))
         bits = _mix(key[:, None] + _STRIDE * np.arange(1, count + 1, dtype=np.uint64))
     return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53

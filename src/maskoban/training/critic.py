@@ -4,9 +4,9 @@
         --held-out boxoban-medium-valid --drawn 1000000 --minutes 5 --out runs/critic
 
 Half of every batch are levels of the corpus, half drawings of the model, each turned by a random symmetry the
-critic is told; it learns which is which by cross-entropy (``diffusion/critic_network.py`` says what that gives). Kept is
-the critic that did best on held-out levels and held-out drawings: a critic that goes on learning a corpus by heart gets worse there.
-The solver has no part in it. Needs nothing but torch and NumPy.
+critic is told; it learns which is which by cross-entropy (``diffusion/critic_network.py`` says what that gives).
+Kept is the critic that did best on held-out levels and held-out drawings: a critic that goes on learning a corpus by
+heart gets worse there. The solver has no part in it. Needs nothing but torch and NumPy.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import dataclasses
 import json
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -129,8 +130,9 @@ class CriticTrainer:
         """Measure on what is held out, and save if it is the best so far."""
         real, drawn = (scores(self.critic, self.forward, boards, self.settings.batch) for boards in self.held)
         loss = float(np.logaddexp(0, -real).mean() + np.logaddexp(0, drawn).mean()) / 2
+        kept = float(np.minimum(1, np.exp(drawn)).mean())
         line = {"step": step, "train_loss": round(train_loss, 5), "held_out_loss": round(loss, 5),
-                "auc": round(auc(real, drawn), 5), "kept_at_1": round(float(np.minimum(1, np.exp(drawn)).mean()), 4)}  # fmt: skip
+                "auc": round(auc(real, drawn), 5), "kept_at_1": round(kept, 4)}  # fmt: skip
         print(json.dumps(line), flush=True)
         with open(self.out / "log.jsonl", "a", encoding="utf-8") as file:
             print(json.dumps(line), file=file)
@@ -144,7 +146,9 @@ class CriticTrainer:
 
 
 @torch.no_grad()
-def scores(critic: CriticNetwork, forward: torch.nn.Module, boards: Tokens, batch: int) -> NDArray[np.float32]:
+def scores(
+    critic: CriticNetwork, forward: Callable[..., Tensor], boards: Tokens, batch: int
+) -> NDArray[np.float32]:
     """Scores of (n, cells) boards as they are, in batches of one size."""
     critic.eval()
     device, result = critic.bias.device, []
@@ -174,7 +178,9 @@ def main() -> None:
     p.add_argument("--model", type=Path, required=True, help="folder of the exported model, or a run")
     p.add_argument("--corpus", required=True, help="packed boards the model learned from")
     p.add_argument("--held-out", required=True, help="packed boards it never saw")
-    p.add_argument("--drawn", default="200000", help="how many boards to draw, or an npz file with drawn `boards`")
+    p.add_argument(
+        "--drawn", default="200000", help="how many boards to draw, or an npz file with drawn `boards`"
+    )
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     for field in dataclasses.fields(CriticSettings):
@@ -187,11 +193,13 @@ def main() -> None:
 
         denoiser, _ = load_torch(a.model, a.device)
         if a.drawn.isdigit():
-            drawn, _ = draw_many(denoiser, blank(denoiser, int(a.drawn)), settings.seed)
+            drawn = draw_many(denoiser, blank(denoiser, int(a.drawn)), settings.seed).boards
         else:
             drawn = np.load(a.drawn)["boards"]
         inside = drawn_cells(denoiser)
-        real, held, drawn = (b.reshape(len(b), -1)[:, inside] for b in (load(a.corpus), load(a.held_out), drawn))
+        real, held, drawn = (
+            b.reshape(len(b), -1)[:, inside] for b in (load(a.corpus), load(a.held_out), drawn)
+        )
         n = min(settings.held_out, len(held), len(drawn) // 5)
         trainer = CriticTrainer(denoiser, real, drawn[:-n], held[:n], drawn[-n:], settings, a.out)
         print(f"held-out cross-entropy {trainer.run():.4f}")

@@ -349,7 +349,7 @@ class Trainer:
         with self._judging():
             n = self.preset.sample_boards
             denoiser = TorchDenoiser(self.network, self.preset.diffusion_steps, batch=min(1024, n))
-            boards, _ = draw(denoiser, blank(denoiser, n), seed=self.preset.seed)
+            boards = draw(denoiser, blank(denoiser, n), seed=self.preset.seed).boards
         path = self.folder / f"boards-{self.progress.step:07d}.npy"
         partial = path.with_name(path.name + ".partial")
         try:
