@@ -343,9 +343,8 @@ def test_a_saved_critic_scores_as_it_did(tmp_path: Path) -> None:
 def test_a_critic_of_another_model_is_refused(tmp_path: Path) -> None:
     critic = a_critic(a_network())
     sentence = r"critic\.safetensors: not a critic of this model"
-    for changed in ({"head": torch.zeros(1, 99)}, {"tail": torch.zeros(1)}):
-        with pytest.raises(MaskobanError, match=sentence):
-            load_torch_critic(saved(tmp_path, critic, **changed), "cpu")
+    with pytest.raises(MaskobanError, match=sentence + ".*head is of shape"):
+        load_torch_critic(saved(tmp_path, critic, head=torch.zeros(1, 99)), "cpu")
     save_tensors(tmp_path / "critic.safetensors", {"head": torch.zeros(1, 32)}, {})
     with pytest.raises(MaskobanError, match=sentence):
         load_torch_critic(tmp_path, "cpu")

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.tiles import MASK, TILES, WALL
-from maskoban.diffusion.sampler import Commits, Drawing, blank, draw, draw_many, pick_tiles, probabilities
+from maskoban.diffusion.commits import Commits
+from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many, pick_tiles, probabilities
 from tests.diffusion.dummies import Dummy, Joint, agrees
 
 

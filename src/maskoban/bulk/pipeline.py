@@ -27,7 +27,7 @@ _SOLVED, _UNSOLVABLE = Results.VERDICTS.index("solved"), Results.VERDICTS.index(
 
 
 def draw(denoiser: Denoiser, job: Job, shard: Shard) -> Tokens:
-    """The boards of a shard, (count, height, width), as ``Model.sample`` draws them.
+    """The boards of a shard, (count, height, width), as ``Model.sample`` draws them without a critic.
 
     >>> from maskoban.bulk.models import load_denoiser
     >>> draw(load_denoiser("best", Job(2, steps=1)), Job(2, steps=1), Shard(0, 0, 2)).shape

@@ -28,9 +28,10 @@ from maskoban.boards.tiles import (
     WALL,
     Tokens,
 )
+from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.denoiser import Critic, Denoiser
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
-from maskoban.diffusion.sampler import Commits, Drawing, Drawn, Order, blank, draw, draw_many, drawn_cells
+from maskoban.diffusion.sampler import Drawing, Drawn, Order, blank, draw, draw_many, drawn_cells
 from maskoban.solving import rate_many, solve_many
 from maskoban.solving.rating import WORDS
 

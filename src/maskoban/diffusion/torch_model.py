@@ -10,7 +10,7 @@ import torch
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.critic_network import CriticNetwork
-from maskoban.diffusion.network import InteriorNetwork, Network, build_network, restore_network
+from maskoban.diffusion.network import InteriorNetwork, Network, build_network, load_weights, restore_network
 from maskoban.diffusion.tensorfile import load_folder, load_tensors
 from maskoban.diffusion.torch_critic import TorchCritic
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
@@ -37,14 +37,9 @@ def load_torch_critic(folder: Path, device: str) -> TorchCritic:
     on_cuda = device.startswith("cuda")
     try:
         critic = CriticNetwork(base, rank=added["narrow.qkv"].shape[1])
-        strangers = critic.load_state_dict(added, strict=False).unexpected_keys
-        missing = critic.added().keys() - added.keys()
-    except (KeyError, IndexError, RuntimeError) as error:
-        raise MaskobanError(f"{file}: not a critic of this model") from error
-    if strangers or missing:
-        raise MaskobanError(
-            f"{file}: not a critic of this model: {min([*strangers, *missing])} does not belong"
-        )
+        load_weights(critic, {f"base.{name}": value for name, value in base.state_dict().items()} | added, "")
+    except (KeyError, IndexError, MaskobanError) as error:
+        raise MaskobanError(f"{file}: not a critic of this model: {error}") from error
     return TorchCritic(critic.to(device), 512 if on_cuda else 64, compiled=on_cuda)
 
 
