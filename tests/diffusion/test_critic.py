@@ -14,13 +14,16 @@ from maskoban.boards import MaskobanError, Tokens
 from maskoban.boards.tiles import MASK
 from maskoban.diffusion import sampler
 from maskoban.diffusion.critic_network import CriticNetwork
+from maskoban.diffusion.model import Model, load
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.noise import uniforms
 from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many, keeping, pick_tiles, probabilities
 from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_critic import TorchCritic
-from maskoban.diffusion.torch_model import load_torch_critic
+from maskoban.diffusion.torch_model import load_torch, load_torch_critic
+from maskoban.training.export import export
 from tests.diffusion.dummies import Joint, agrees
+from tests.training.small_models import save_critic, save_run
 
 
 class Taste:
@@ -338,6 +341,22 @@ def test_a_saved_critic_scores_as_it_did(tmp_path: Path) -> None:
     np.testing.assert_allclose(
         loaded.scores(boards), TorchCritic(critic).scores(boards), rtol=0.02, atol=0.01
     )
+
+
+def test_onnx_runtime_and_torch_keep_the_same_boards(tmp_path: Path) -> None:
+    folder = tmp_path / "model"
+    export(save_run(tmp_path / "run"), folder, critic=save_critic(tmp_path / "critic"))
+    light = load(folder)
+    denoiser, facts = load_torch(folder, "cpu")
+    plain = light.sample(40, seed=3, critic=False)[:, 1:-1, 1:-1].reshape(40, -1)
+    assert light.critic is not None
+    cutoff = float(np.exp(light.critic.scores(plain).max()))  # it keeps some of them and rejects others
+    first = Model(light.denoiser, light.card | {"critic": cutoff}, critic=light.critic).drawn(40, seed=3)
+    critic = load_torch_critic(folder, "cpu")
+    second = Model(denoiser, facts | {"critic": cutoff}, critic=critic).drawn(40, seed=3)
+    assert 1 < first.attempts.mean() < 20
+    assert (first.attempts == second.attempts).all()
+    assert (first.boards == second.boards).all()
 
 
 def test_a_critic_of_another_model_is_refused(tmp_path: Path) -> None:
