@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from maskoban.diffusion.network import InteriorNetwork, PaperNetwork, sinusoid
 
@@ -39,7 +41,13 @@ class Reference(nn.Module):
         self.layers = nn.ModuleList()
         for i in range(len(ours.qkv)):
             layer = nn.TransformerEncoderLayer(
-                ours.d, ours.heads, hidden, ours.dropout, activation="gelu", batch_first=True, norm_first=True
+                ours.d,
+                ours.heads,
+                hidden,
+                ours.dropout,
+                activation=partial(F.gelu, approximate="tanh"),
+                batch_first=True,
+                norm_first=True,
             )
             layer.load_state_dict(
                 {

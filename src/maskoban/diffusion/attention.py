@@ -51,18 +51,14 @@ def normalise_and_rotate(x: Tensor, rotary: Tensor | None) -> Tensor:
 
 
 def attend_reference(
-    qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0, seed: Tensor | None = None,
-    bias: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0, seed: Tensor | None = None
+) -> Tensor:
     """Plain torch. qkv is (boards, cells, 3 * d), queries first; returns (boards, cells, d).
 
     softmax(q k^T / sqrt(head width)) v for every head, where q and k are normalised and rotated if a rotary
-    table is given, and each attention weight is dropped with probability ``dropout``. ``bias`` (3 * d) is added to
-    qkv first: here rather than in the product before, because the kernel's backward pass then sums it on the way.
+    table is given, and each attention weight is dropped with probability ``dropout``.
     """
     boards, cells, _ = qkv.shape
-    if bias is not None:
-        qkv = qkv + bias.to(qkv.dtype)
     q, k, v = qkv.view(boards, cells, 3, heads, -1).permute(2, 0, 3, 1, 4)
     q, k = normalise_and_rotate(q, rotary), normalise_and_rotate(k, rotary)
     scores = (q @ k.transpose(-1, -2)).float() / math.sqrt(q.shape[-1])
@@ -77,9 +73,8 @@ def attend_reference(
 
 
 def attend(
-    qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0, seed: Tensor | None = None,
-    bias: Tensor | None = None,
-) -> Tensor:  # fmt: skip
+    qkv: Tensor, heads: int, rotary: Tensor | None = None, dropout: float = 0.0, seed: Tensor | None = None
+) -> Tensor:
     """:func:`attend_reference`, by the fused kernel where there is one for these shapes.
 
     ``seed`` makes the dropout: a pair as :func:`maskoban.diffusion.dropout.dropout` takes it, but for counting in
@@ -91,62 +86,43 @@ def attend(
     cells, head_width = qkv.shape[1], qkv.shape[2] // (3 * heads)
     fits = cells <= 128 and head_width in (32, 64) and qkv.dtype in (torch.bfloat16, torch.float16)
     if kernels is None or not qkv.is_cuda or not fits:
-        return attend_reference(qkv, heads, rotary, dropout, seed, bias)
+        return attend_reference(qkv, heads, rotary, dropout, seed)
     table = rotary if rotary is not None else qkv.new_zeros((2, 1, 1), dtype=torch.float32)
     if seed is None:
         seed = torch.zeros(2, dtype=torch.int64, device=qkv.device)
-    out: Tensor = _fused(qkv, bias, table, seed, heads, rotary is not None, dropout)
+    out: Tensor = _fused(qkv, table, seed, heads, rotary is not None, dropout)
     return out
 
 
 if kernels is not None:
 
     @torch.library.custom_op("maskoban::attend", mutates_args=())
-    def _fused(
-        qkv: Tensor,
-        bias: Tensor | None,
-        rotary: Tensor,
-        seed: Tensor,
-        heads: int,
-        rotate: bool,
-        dropout: float,
-    ) -> Tensor:
-        return kernels.forward(qkv, bias, rotary, seed, heads, rotate, dropout)
+    def _fused(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:
+        return kernels.forward(qkv, rotary, seed, heads, rotate, dropout)
 
     @_fused.register_fake
-    def _(
-        qkv: Tensor,
-        bias: Tensor | None,
-        rotary: Tensor,
-        seed: Tensor,
-        heads: int,
-        rotate: bool,
-        dropout: float,
-    ) -> Tensor:
+    def _(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:
         return qkv.new_empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3)
 
     @torch.library.custom_op("maskoban::attend_backward", mutates_args=())
     def _fused_backward(
-        grad: Tensor, qkv: Tensor, bias: Tensor | None, rotary: Tensor, seed: Tensor, heads: int, rotate: bool,
-        dropout: float,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        return kernels.backward(grad, qkv, bias, rotary, seed, heads, rotate, dropout)
+        grad: Tensor, qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
+    ) -> Tensor:
+        return kernels.backward(grad, qkv, rotary, seed, heads, rotate, dropout)
 
     @_fused_backward.register_fake
     def _(
-        grad: Tensor, qkv: Tensor, bias: Tensor | None, rotary: Tensor, seed: Tensor, heads: int, rotate: bool,
-        dropout: float,
-    ) -> tuple[Tensor, Tensor]:  # fmt: skip
-        return torch.empty_like(qkv), qkv.new_empty(qkv.shape[2], dtype=torch.float32)
+        grad: Tensor, qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
+    ) -> Tensor:
+        return torch.empty_like(qkv)
 
     def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        qkv, bias, rotary, seed, ctx.heads, ctx.rotate, ctx.dropout = inputs
-        ctx.save_for_backward(qkv, bias, rotary, seed)
+        qkv, rotary, seed, ctx.heads, ctx.rotate, ctx.dropout = inputs
+        ctx.save_for_backward(qkv, rotary, seed)
 
     def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        qkv, bias, rotary, seed = ctx.saved_tensors
-        grad = grad.contiguous()
-        dqkv, dbias = _fused_backward(grad, qkv, bias, rotary, seed, ctx.heads, ctx.rotate, ctx.dropout)
-        return dqkv, None if bias is None else dbias.to(bias.dtype), None, None, None, None, None
+        qkv, rotary, seed = ctx.saved_tensors
+        dqkv = _fused_backward(grad.contiguous(), qkv, rotary, seed, ctx.heads, ctx.rotate, ctx.dropout)
+        return dqkv, None, None, None, None, None
 
     _fused.register_autograd(_differentiate, setup_context=_remember)

@@ -47,15 +47,15 @@ def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
     return y
 
 
-def gelu_dropout(h: Tensor, bias: Tensor, p: float, seed: Tensor) -> Tensor:
-    """dropout(gelu(h + bias), p): what is dropped follows from the seed, the same on every device.
+def gelu_dropout(h: Tensor, p: float, seed: Tensor) -> Tensor:
+    """dropout(gelu(h), p), with GELU's tanh form: what is dropped follows from the seed, the same on every device.
 
-    >>> gelu_dropout(torch.tensor([-9.0, 0.0, 8.0]), torch.ones(3), 0.0, torch.tensor([5, 0])).abs()
-    tensor([0.0000, 0.8413, 9.0000])
+    >>> gelu_dropout(torch.tensor([-8.0, 1.0, 9.0]), 0.0, torch.tensor([5, 0])).abs()
+    tensor([0.0000, 0.8412, 9.0000])
     """
-    if p == 0 or kernels is None or not h.is_cuda or h.shape[-1] % 256:
-        return dropout(F.gelu(h + bias.to(h.dtype)), p, seed)
-    y: Tensor = _gelu_dropout(h, bias, seed, p)
+    if p == 0 or kernels is None or not h.is_cuda:
+        return dropout(F.gelu(h, approximate="tanh"), p, seed)
+    y: Tensor = _gelu_dropout(h, seed, p)
     return y
 
 
@@ -87,30 +87,27 @@ if kernels is not None:
     _fused.register_autograd(_differentiate, setup_context=_remember)
 
     @torch.library.custom_op("maskoban::gelu_dropout", mutates_args=())
-    def _gelu_dropout(h: Tensor, bias: Tensor, seed: Tensor, p: float) -> Tensor:
-        return kernels.gelu_dropout(h, bias, seed, p)
+    def _gelu_dropout(h: Tensor, seed: Tensor, p: float) -> Tensor:
+        return kernels.gelu_dropout(h, seed, p)
 
     @_gelu_dropout.register_fake
-    def _(h: Tensor, bias: Tensor, seed: Tensor, p: float) -> Tensor:
+    def _(h: Tensor, seed: Tensor, p: float) -> Tensor:
         return torch.empty_like(h)
 
     @torch.library.custom_op("maskoban::gelu_dropout_backward", mutates_args=())
-    def _gelu_dropout_backward(
-        grad: Tensor, h: Tensor, bias: Tensor, seed: Tensor, p: float
-    ) -> tuple[Tensor, Tensor]:
-        return kernels.gelu_dropout_backward(grad, h, bias, seed, p)
+    def _gelu_dropout_backward(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
+        return kernels.gelu_dropout_backward(grad, h, seed, p)
 
     @_gelu_dropout_backward.register_fake
-    def _(grad: Tensor, h: Tensor, bias: Tensor, seed: Tensor, p: float) -> tuple[Tensor, Tensor]:
-        return torch.empty_like(h), h.new_empty(h.shape[-1], dtype=torch.float32)
+    def _(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
+        return torch.empty_like(h)
 
     def _remember_gelu(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        h, bias, seed, ctx.p = inputs
-        ctx.save_for_backward(h, bias, seed)
+        h, seed, ctx.p = inputs
+        ctx.save_for_backward(h, seed)
 
-    def _differentiate_gelu(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        h, bias, seed = ctx.saved_tensors
-        dh, dbias = _gelu_dropout_backward(grad, h, bias, seed, ctx.p)
-        return dh, dbias.to(bias.dtype), None, None
+    def _differentiate_gelu(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        h, seed = ctx.saved_tensors
+        return _gelu_dropout_backward(grad, h, seed, ctx.p), None, None
 
     _gelu_dropout.register_autograd(_differentiate_gelu, setup_context=_remember_gelu)

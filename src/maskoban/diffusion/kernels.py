@@ -2,8 +2,8 @@
 
 Attention runs one program per board and head, everything in registers. Forward reads q, k, v once and writes
 the mixed values once. Backward keeps nothing from the forward pass: it recomputes the weights (a few thousand
-products) instead of reading them back, which is cheaper at this size. A head's vectors are held as two
-halves, because rotary positions turn (first, second) pairs.
+products) instead of reading them back, which is cheaper at this size. Where rotary positions turn (first,
+second) pairs, a head's vectors are held as two halves.
 
 Triton's tuner is not made for threads, and drawing uses two: one launch at a time.
 
@@ -22,6 +22,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 from maskoban.diffusion.dropout import least_kept
 
@@ -39,26 +40,10 @@ def _unit(first, second, WIDTH: tl.constexpr):
 
 
 @triton.jit
-def _halves(base, bias, rows, inside, stride, HALF: tl.constexpr, BIAS: tl.constexpr):
-    """The two halves of one head's vectors, fp32; what stands outside the board takes no part."""
-    pair = tl.arange(0, HALF)
-    at = base + rows[:, None] * stride + pair[None, :]
-    first = tl.load(at, mask=inside[:, None], other=0.0).to(tl.float32)
-    second = tl.load(at + HALF, mask=inside[:, None], other=0.0).to(tl.float32)
-    if BIAS:
-        first += tl.load(bias + pair).to(tl.float32)[None, :]
-        second += tl.load(bias + HALF + pair).to(tl.float32)[None, :]
-    return first, second
-
-
-@triton.jit
-def _values(base, bias, rows, inside, stride, WIDTH: tl.constexpr, BIAS: tl.constexpr):
-    """One head's values, in the precision they are kept in."""
-    column = tl.arange(0, WIDTH)
-    v = tl.load(base + rows[:, None] * stride + column[None, :], mask=inside[:, None], other=0.0)
-    if BIAS:
-        v = (v.to(tl.float32) + tl.load(bias + column).to(tl.float32)[None, :]).to(v.dtype)
-    return v
+def _vectors(base, rows, inside, stride, WIDTH: tl.constexpr):
+    """Some columns of one head's vectors, fp32; what stands outside the board takes no part."""
+    at = base + rows[:, None] * stride + tl.arange(0, WIDTH)[None, :]
+    return tl.load(at, mask=inside[:, None], other=0.0).to(tl.float32)
 
 
 @triton.jit
@@ -71,23 +56,35 @@ def _angles(rotary, rows, inside, cells, HALF: tl.constexpr):
 
 
 @triton.jit
-def _weights(q1, q2, k1, k2, inside, scale):
-    """softmax(q k^T * scale) over the cells inside the board."""
-    scores = tl.dot(q1, tl.trans(k1)) + tl.dot(q2, tl.trans(k2))
-    scores = tl.where(inside[None, :], scores * scale, float("-inf"))
-    scores = tl.exp(scores - tl.max(scores, 1)[:, None])
-    return scores / tl.sum(scores, 1)[:, None]
+def _weights(q1, q2, k1, k2, inside, scale, FULL: tl.constexpr, ROTATE: tl.constexpr):
+    """softmax(q k^T * scale) over the cells inside the board; FULL says that all are.
+
+    One multiplication, one power of two and one more multiplication a weight: a division for each costs as much as all.
+    """
+    scores = tl.dot(q1, tl.trans(k1))
+    if ROTATE:
+        scores = tl.dot(q2, tl.trans(k2), scores)
+    if not FULL:
+        scores = tl.where(inside[None, :], scores, float("-inf"))
+    scale *= 1.4426950408889634  # log2 e
+    powers = tl.exp2(scores * scale - (tl.max(scores, 1) * scale)[:, None])
+    return powers * (1.0 / tl.sum(powers, 1))[:, None]
 
 
 @triton.jit
-def _keep(seed, program, rows, P: tl.constexpr, BLOCK: tl.constexpr):
-    """The dropout factor of every weight: 0, or 1 / (1 - P). A hash of (seed, place, row, column)."""
-    column = tl.arange(0, BLOCK)
-    place = program + tl.load(seed + 1).to(tl.int32)
-    at = place * BLOCK * BLOCK + rows[:, None] * BLOCK + column[None, :]
+def _kept(seed, at, LEAST: tl.constexpr):
+    """Whether dropout keeps the number at this place: the hash of dropout.py, bit for bit."""
     h = (at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
     h = (h ^ (h >> 15)) * 0x85EBCA77
-    return tl.where(h.to(tl.float32) * 2.0**-32 >= P, 1.0 / (1.0 - P), 0.0)
+    return h.to(tl.int32, bitcast=True) >= LEAST
+
+
+@triton.jit
+def _kept_weights(seed, program, rows, LEAST: tl.constexpr, BLOCK: tl.constexpr):
+    """Which weights of these rows dropout keeps: those at their place in blocks of BLOCK x BLOCK."""
+    place = program + tl.load(seed + 1).to(tl.int32)
+    row = (place * BLOCK + rows) * BLOCK
+    return _kept(seed, row[:, None] + tl.arange(0, BLOCK)[None, :], LEAST)
 
 
 _ATTENTION = [
@@ -108,37 +105,40 @@ def _fitting(configs, positional, **named):
 )
 @triton.jit
 def _forward(
-    qkv, bias, rotary, seed, out, boards, cells, d, scale,
-    HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr, BIAS: tl.constexpr, ROTATE: tl.constexpr,
-    P: tl.constexpr, ROWS: tl.constexpr,
+    qkv, rotary, seed, out, boards, cells, d, scale,
+    HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
+    ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     board, head = (program // HEADS).to(tl.int64), program % HEADS
     start = qkv + board * cells * 3 * d + head * 2 * HALF
-    shift = bias + head * 2 * HALF
     keys = tl.arange(0, BLOCK)
     inside = keys < cells
     column = tl.arange(0, 2 * HALF)
     dtype = qkv.dtype.element_ty
-    k1, k2 = _halves(start + d, shift + d, keys, inside, 3 * d, HALF, BIAS)
+    k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
+    k2 = k1
     if ROTATE:
+        k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
         kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
         kunit = _unit(k1, k2, 2 * HALF)[:, None]
         k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
     k1, k2 = k1.to(dtype), k2.to(dtype)
-    v = _values(start + 2 * d, shift + 2 * d, keys, inside, 3 * d, 2 * HALF, BIAS)
+    v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
     for first in range(0, BLOCK, ROWS):
         rows = first + tl.arange(0, ROWS)
         here = rows < cells
-        q1, q2 = _halves(start, shift, rows, here, 3 * d, HALF, BIAS)
+        q1 = _vectors(start, rows, here, 3 * d, FIRST)
+        q2 = q1
         if ROTATE:
+            q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
             cos, sin = _angles(rotary, rows, here, cells, HALF)
             unit = _unit(q1, q2, 2 * HALF)[:, None]
             q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
-        weights = _weights(q1.to(dtype), q2.to(dtype), k1, k2, inside, scale)
+        weights = _weights(q1.to(dtype), q2.to(dtype), k1, k2, inside, scale, FULL, ROTATE)
         if P > 0:
-            weights = weights * _keep(seed, program, rows, P, BLOCK)
-        mixed = tl.dot(weights.to(dtype), v)
+            weights = tl.where(_kept_weights(seed, program, rows, LEAST, BLOCK), weights, 0.0)
+        mixed = tl.dot(weights.to(dtype), v) * (1.0 / (1.0 - P))
         to = out + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
         tl.store(to, mixed.to(dtype), mask=here[:, None])
 
@@ -159,82 +159,76 @@ def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):
 )
 @triton.jit
 def _backward(
-    grad, qkv, bias, rotary, seed, dqkv, dbias, boards, cells, d, scale,
-    HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr, BIAS: tl.constexpr, ROTATE: tl.constexpr,
-    P: tl.constexpr, ROWS: tl.constexpr,
+    grad, qkv, rotary, seed, dqkv, boards, cells, d, scale,
+    HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
+    ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
     program = tl.program_id(0)
     board, head = (program // HEADS).to(tl.int64), program % HEADS
     offset = board * cells * 3 * d + head * 2 * HALF
     start = qkv + offset
-    shift = bias + head * 2 * HALF
     keys = tl.arange(0, BLOCK)
     inside = keys < cells
-    pair = tl.arange(0, HALF)
+    first_column = tl.arange(0, FIRST)
     column = tl.arange(0, 2 * HALF)
     dtype = qkv.dtype.element_ty
-    k1, k2 = _halves(start + d, shift + d, keys, inside, 3 * d, HALF, BIAS)
+    k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
+    k2 = k1
     if ROTATE:
+        k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
         kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
         kunit = _unit(k1, k2, 2 * HALF)[:, None]
         k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
     k1h, k2h = k1.to(dtype), k2.to(dtype)
-    v = _values(start + 2 * d, shift + 2 * d, keys, inside, 3 * d, 2 * HALF, BIAS)
-    dk1 = tl.zeros((BLOCK, HALF), dtype=tl.float32)
-    dk2 = tl.zeros((BLOCK, HALF), dtype=tl.float32)
+    v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
+    dk1 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
+    dk2 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
     dv = tl.zeros((BLOCK, 2 * HALF), dtype=tl.float32)
-    dshift1 = tl.zeros((HALF,), dtype=tl.float32)
-    dshift2 = tl.zeros((HALF,), dtype=tl.float32)
     for first in range(0, BLOCK, ROWS):
         rows = first + tl.arange(0, ROWS)
         here = rows < cells
-        q1, q2 = _halves(start, shift, rows, here, 3 * d, HALF, BIAS)
+        q1 = _vectors(start, rows, here, 3 * d, FIRST)
+        q2 = q1
         if ROTATE:
+            q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
             cos, sin = _angles(rotary, rows, here, cells, HALF)
             unit = _unit(q1, q2, 2 * HALF)[:, None]
             q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
         q1h, q2h = q1.to(dtype), q2.to(dtype)
-        weights = _weights(q1h, q2h, k1h, k2h, inside, scale)
+        weights = _weights(q1h, q2h, k1h, k2h, inside, scale, FULL, ROTATE)
         from_ = grad + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
         g = tl.load(from_, mask=here[:, None], other=0.0)
         dweights = tl.dot(g, tl.trans(v))
         dropped = weights
         if P > 0:
-            keep = _keep(seed, program, rows, P, BLOCK)
-            dropped = weights * keep
-            dweights = dweights * keep
-        dv += tl.dot(tl.trans(dropped.to(dtype)), g)
-        ds = (weights * (dweights - tl.sum(weights * dweights, 1)[:, None]) * scale).to(dtype)
+            kept = _kept_weights(seed, program, rows, LEAST, BLOCK)
+            dropped = tl.where(kept, weights, 0.0)
+            dweights = tl.where(kept, dweights * (1.0 / (1.0 - P)), 0.0)
+        dv = tl.dot(tl.trans(dropped.to(dtype)), g, dv)
+        ds = (weights * (dweights - tl.sum(weights * dweights, 1)[:, None])).to(dtype)  # times scale, later
         dst = tl.trans(ds)
-        dk1 += tl.dot(dst, q1h)
-        dk2 += tl.dot(dst, q2h)
-        dq1, dq2 = tl.dot(ds, k1h), tl.dot(ds, k2h)
+        dk1 = tl.dot(dst, q1h, dk1)
+        dq1 = tl.dot(ds, k1h) * scale
+        to = dqkv + offset + rows[:, None] * 3 * d + first_column[None, :]
         if ROTATE:
+            dk2 = tl.dot(dst, q2h, dk2)
+            dq2 = tl.dot(ds, k2h) * scale
             dq1, dq2 = _turn_back(dq1, dq2, q1, q2, unit, cos, sin, 2 * HALF)
-        if BIAS:
-            dshift1 += tl.sum(dq1, 0)
-            dshift2 += tl.sum(dq2, 0)
-        to = dqkv + offset + rows[:, None] * 3 * d + pair[None, :]
+            tl.store(to + HALF, dq2.to(dtype), mask=here[:, None])
         tl.store(to, dq1.to(dtype), mask=here[:, None])
-        tl.store(to + HALF, dq2.to(dtype), mask=here[:, None])
+    dk1 *= scale
+    to = dqkv + offset + d + keys[:, None] * 3 * d + first_column[None, :]
     if ROTATE:
-        dk1, dk2 = _turn_back(dk1, dk2, k1, k2, kunit, kcos, ksin, 2 * HALF)
-    to = dqkv + offset + d + keys[:, None] * 3 * d + pair[None, :]
+        dk1, dk2 = _turn_back(dk1, dk2 * scale, k1, k2, kunit, kcos, ksin, 2 * HALF)
+        tl.store(to + HALF, dk2.to(dtype), mask=inside[:, None])
     tl.store(to, dk1.to(dtype), mask=inside[:, None])
-    tl.store(to + HALF, dk2.to(dtype), mask=inside[:, None])
     to = dqkv + offset + 2 * d + keys[:, None] * 3 * d + column[None, :]
-    tl.store(to, dv.to(dtype), mask=inside[:, None])
-    if BIAS:  # this board's share
-        to = dbias + board * 3 * d + head * 2 * HALF
-        tl.store(to + pair, dshift1)
-        tl.store(to + HALF + pair, dshift2)
-        tl.store(to + d + pair, tl.sum(dk1, 0))
-        tl.store(to + d + HALF + pair, tl.sum(dk2, 0))
-        tl.store(to + 2 * d + column, tl.sum(dv, 0))
+    tl.store(to, (dv * (1.0 / (1.0 - P))).to(dtype), mask=inside[:, None])
 
 
-def _launch(qkv: Tensor, bias: Tensor | None, heads: int, rotate: bool, dropout: float) -> dict[str, object]:
+def _launch(qkv: Tensor, heads: int, rotate: bool, dropout: float) -> dict[str, object]:
     cells, d = qkv.shape[1], qkv.shape[2] // 3
+    block = max(32, triton.next_power_of_2(cells))
     return {
         "boards": qkv.shape[0],  # for the tuner: what suits a few boards does not suit thousands
         "cells": cells,
@@ -242,38 +236,33 @@ def _launch(qkv: Tensor, bias: Tensor | None, heads: int, rotate: bool, dropout:
         "scale": 1.0 / math.sqrt(d // heads),
         "HEADS": heads,
         "HALF": d // heads // 2,
-        "BLOCK": max(32, triton.next_power_of_2(cells)),
-        "BIAS": bias is not None,
+        "FIRST": d // heads // (2 if rotate else 1),  # a head's vectors in halves where they are rotated
+        "BLOCK": block,
+        "FULL": block == cells,
         "ROTATE": rotate,
         "P": dropout,
+        "LEAST": least_kept(dropout),
     }
 
 
-def forward(
-    qkv: Tensor, bias: Tensor | None, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
-) -> Tensor:
+def forward(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:
     qkv = qkv.contiguous()
     out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
-    shift = rotary if bias is None else bias.contiguous()  # something to point to
-    how = _launch(qkv, bias, heads, rotate, dropout)
     with _LAUNCHING:
-        _forward[(qkv.shape[0] * heads,)](qkv, shift, rotary, seed, out, **how)
+        _forward[(qkv.shape[0] * heads,)](qkv, rotary, seed, out, **_launch(qkv, heads, rotate, dropout))
     return out
 
 
 def backward(
-    grad: Tensor, qkv: Tensor, bias: Tensor | None, rotary: Tensor, seed: Tensor, heads: int, rotate: bool,
-    dropout: float,
-) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """Gradients of qkv and of the bias; the latter is empty where there is none."""
+    grad: Tensor, qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
+) -> Tensor:
     qkv = qkv.contiguous()
     dqkv = torch.empty_like(qkv)
-    shift = rotary if bias is None else bias.contiguous()
-    parts = qkv.new_empty((0 if bias is None else qkv.shape[0], qkv.shape[2]), dtype=torch.float32)
-    how = _launch(qkv, bias, heads, rotate, dropout)
     with _LAUNCHING:
-        _backward[(qkv.shape[0] * heads,)](grad, qkv, shift, rotary, seed, dqkv, parts, **how)
-    return dqkv, parts.sum(0)
+        _backward[(qkv.shape[0] * heads,)](
+            grad, qkv, rotary, seed, dqkv, **_launch(qkv, heads, rotate, dropout)
+        )
+    return dqkv
 
 
 @triton.autotune(
@@ -308,103 +297,125 @@ def _relu_squared(
     tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
 
 
+def _shape_blocks(named) -> None:
+    """Tell the descriptors the block sizes the tuner is about to try."""
+    named["x"].block_shape = [named["BM"], named["BK"]]
+    named["w"].block_shape = [named["BN"], named["BK"]]
+    named["y"].block_shape = [named["BM"], named["BN"]]
+
+
+@triton.autotune(
+    configs=[
+        triton.Config(
+            {"BM": bm, "BN": bn, "BK": 64, "PER_SM": per_sm}, num_warps=warps, num_stages=stages, pre_hook=_shape_blocks
+        )
+        for bm, bn, per_sm, warps, stages in (
+            (128, 256, 1, 8, 3), (128, 128, 1, 8, 4), (128, 128, 2, 4, 2), (128, 128, 2, 8, 2), (256, 128, 1, 8, 3),
+        )
+    ],
+    key=["M", "N", "K"],
+)  # fmt: skip
+@triton.jit
+def _relu_squared_tiles(
+    x, unit, w, y, M, N: tl.constexpr, K: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PER_SM: tl.constexpr,
+):  # fmt: skip
+    """:func:`_relu_squared` for devices that copy whole tiles by themselves: each program takes tile after tile,
+    and the next one's numbers are on their way while this one's are multiplied, squared and stored."""
+    across: tl.constexpr = N // BN
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0), flatten=True):
+        row, column = (tile // across) * BM, (tile % across) * BN
+        total = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, K, BK):
+            total = tl.dot(x.load([row, k]), w.load([column, k]).T, total)
+        rows = row + tl.arange(0, BM)
+        total = tl.maximum(total, 0.0) * tl.load(unit + rows, mask=rows < M, other=0.0)[:, None]
+        y.store([row, column], (total * total).to(y.dtype))
+
+
+def _copies_tiles(device: torch.device) -> bool:
+    return torch.cuda.get_device_capability(device)[0] >= 9
+
+
 def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
     x, weight = x.contiguous(), weight.contiguous()
     (n, k), m = weight.shape, x.numel() // x.shape[-1]
     y = torch.empty((*x.shape[:-1], n), dtype=x.dtype, device=x.device)
+    if x.is_cuda and _copies_tiles(x.device):
+        relu_squared_by_tiles(x.view(m, k), unit, weight, y.view(m, n))
+        return y
     with _LAUNCHING:
         _relu_squared[lambda c: (triton.cdiv(m, c["BM"]) * (n // c["BN"]),)](x, unit, weight, y, m, n, k)
     return y
 
 
-@triton.jit
-def _kept(seed, at, LEAST: tl.constexpr):
-    """Whether dropout keeps the number at this place: the hash of dropout.py, bit for bit."""
-    at = at.to(tl.uint32) + tl.load(seed + 1).to(tl.uint32)
-    h = (at ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
-    h = (h ^ (h >> 15)) * 0x85EBCA77
-    return h.to(tl.int32, bitcast=True) >= LEAST
+def relu_squared_by_tiles(x: Tensor, unit: Tensor, weight: Tensor, y: Tensor) -> None:
+    """Into y; the block shapes given here are replaced by those the tuner chooses."""
+    (n, k), m = weight.shape, len(x)
+    tensors = [TensorDescriptor.from_tensor(t, [32, 64]) for t in (x, weight, y)]
+    processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1
+
+    def programs(c):
+        return (min(processors * c["PER_SM"], triton.cdiv(m, c["BM"]) * (n // c["BN"])),)
+
+    with _LAUNCHING:
+        _relu_squared_tiles[programs](tensors[0], unit, tensors[1], tensors[2], m, n, k)
 
 
 @triton.jit
-def _normal(v):
-    """The normal distribution's Phi(v) and phi(v), to 1e-7 (Abramowitz and Stegun 7.1.26): half the price of erf."""
-    density = tl.exp(-0.5 * v * v)
-    t = 1.0 / (1.0 + 0.2316418882663604 * tl.abs(v))
-    tail = 1.061405429
-    tail = t * tail - 1.453152027
-    tail = t * tail + 1.421413741
-    tail = t * tail - 0.284496736
-    tail = t * tail + 0.254829592
-    tail = 0.5 * t * tail * density
-    return tl.where(v >= 0, 1.0 - tail, tail), 0.3989422804014327 * density
+def _gate(v):
+    """gelu(v) = v gate(v) in its tanh form; (1 + tanh(u)) / 2 is the logistic function of 2u."""
+    return 1.0 / (
+        1.0 + tl.exp2(v * (-2.302208198 - 0.1029432397 * v * v))
+    )  # -2 log2(e) sqrt(2/pi) (1, 0.044715)
 
 
+_TILES = [
+    triton.Config({"SIZE": size}, num_warps=warps)
+    for size, warps in ((1024, 4), (2048, 4), (2048, 8), (4096, 8))
+]
+
+
+@triton.autotune(_TILES, key=["count"])
 @triton.jit
-def _tile(m, N: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """Columns, places and what of it is there, for this program's tile of (m, N) numbers."""
-    program = tl.program_id(0)
-    rows = (program // (N // BN)) * BM + tl.arange(0, BM)
-    columns = (program % (N // BN)) * BN + tl.arange(0, BN)
-    return columns, rows[:, None] * N + columns[None, :], rows[:, None] < m
-
-
-@triton.jit
-def _gelu_dropout(
-    h,
-    bias,
-    seed,
-    y,
-    m,
-    N: tl.constexpr,
-    P: tl.constexpr,
-    LEAST: tl.constexpr,
-    BM: tl.constexpr,
-    BN: tl.constexpr,
-):
-    columns, at, inside = _tile(m, N, BM, BN)
-    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32) + tl.load(bias + columns)[None, :]
-    below, _density = _normal(v)
-    v = tl.where(_kept(seed, at, LEAST), v * below * (1.0 / (1.0 - P)), 0.0)
+def _gelu_dropout(h, seed, y, count, P: tl.constexpr, LEAST: tl.constexpr, SIZE: tl.constexpr):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    inside = at < count
+    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32)
+    kept = _kept(seed, at + tl.load(seed + 1).to(tl.int32), LEAST)
+    v = tl.where(kept, v * _gate(v) * (1.0 / (1.0 - P)), 0.0)
     tl.store(y + at, v.to(y.dtype.element_ty), mask=inside)
 
 
+@triton.autotune(_TILES, key=["count"])
 @triton.jit
 def _gelu_dropout_backward(
-    grad, h, bias, seed, dh, dbias, m,
-    N: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
-):  # fmt: skip
-    columns, at, inside = _tile(m, N, BM, BN)
-    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32) + tl.load(bias + columns)[None, :]
+    grad, h, seed, dh, count, P: tl.constexpr, LEAST: tl.constexpr, SIZE: tl.constexpr
+):
+    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
+    inside = at < count
+    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32)
     g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
-    below, density = _normal(v)
-    g = tl.where(_kept(seed, at, LEAST), g * (below + v * density) * (1.0 / (1.0 - P)), 0.0)
+    gate = _gate(v)
+    slope = gate + gate * (1.0 - gate) * v * (1.5957691216 + 0.2140644488 * v * v)
+    kept = _kept(seed, at + tl.load(seed + 1).to(tl.int32), LEAST)
+    g = tl.where(kept, g * slope * (1.0 / (1.0 - P)), 0.0)
     tl.store(dh + at, g.to(dh.dtype.element_ty), mask=inside)
-    tl.store(dbias + (tl.program_id(0) // (N // BN)) * N + columns, tl.sum(g, 0))  # these rows' share
 
 
-_TILE = {"BM": 32, "BN": 256, "num_warps": 8}  # of the element-wise kernels
-
-
-def gelu_dropout(h: Tensor, bias: Tensor, seed: Tensor, p: float) -> Tensor:
-    h, n = h.contiguous(), h.shape[-1]
-    y, m = torch.empty_like(h), h.numel() // n
-    grid = (triton.cdiv(m, _TILE["BM"]) * (n // _TILE["BN"]),)
+def gelu_dropout(h: Tensor, seed: Tensor, p: float) -> Tensor:
+    h = h.contiguous()
+    y, count = torch.empty_like(h), h.numel()
     with _LAUNCHING:
-        _gelu_dropout[grid](h, bias, seed, y, m, n, P=p, LEAST=least_kept(p), **_TILE)
+        _gelu_dropout[lambda c: (triton.cdiv(count, c["SIZE"]),)](h, seed, y, count, p, least_kept(p))
     return y
 
 
-def gelu_dropout_backward(
-    grad: Tensor, h: Tensor, bias: Tensor, seed: Tensor, p: float
-) -> tuple[Tensor, Tensor]:
-    """Gradients of h and of the bias."""
-    grad, h, n = grad.contiguous(), h.contiguous(), h.shape[-1]
-    dh, m = torch.empty_like(h), h.numel() // n
-    blocks = triton.cdiv(m, _TILE["BM"])
-    parts = h.new_empty((blocks, n), dtype=torch.float32)
+def gelu_dropout_backward(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
+    grad, h = grad.contiguous(), h.contiguous()
+    dh, count = torch.empty_like(h), h.numel()
     with _LAUNCHING:
-        _gelu_dropout_backward[(blocks * (n // _TILE["BN"]),)](
-            grad, h, bias, seed, dh, parts, m, n, P=p, LEAST=least_kept(p), **_TILE
+        _gelu_dropout_backward[lambda c: (triton.cdiv(count, c["SIZE"]),)](
+            grad, h, seed, dh, count, p, least_kept(p)
         )
-    return dh, parts.sum(0)
+    return dh

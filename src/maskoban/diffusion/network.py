@@ -79,8 +79,8 @@ class PaperNetwork(Network):
     h_i = E_tok(x_i) + E_row(r_i) + E_col(c_i) + MLP(sinusoid(t)), then pre-norm blocks (multi-head attention and
     a feed-forward layer, each added to the residual stream), then one linear layer to seven logits, with no
     norm before it: with one, the parameter count would not come out. The paper does not name the two
-    non-linearities: GELU in the blocks and SiLU in the time MLP are our choice. Dropout sits where torch's own
-    encoder layer has it: on attention weights, on the feed-forward's hidden layer and on both branches.
+    non-linearities: GELU (its tanh form) in the blocks and SiLU in the time MLP are our choice. Dropout sits where
+    torch's own encoder layer has it: on attention weights, on the feed-forward's hidden layer and on both branches.
 
     >>> sum(p.numel() for p in PaperNetwork().parameters())
     4879111
@@ -133,10 +133,10 @@ class PaperNetwork(Network):
             seeds, *(stack.unbind(0) for stack in stacks), strict=True
         ):
             y = layer_norm(x, nw[0], nb[0])
-            y = attend(self.linear(y, qkv.flatten(0, 1)), self.heads, dropout=p, seed=s[0], bias=qkv_b)
+            y = attend(self.linear(y, qkv.flatten(0, 1), qkv_b), self.heads, dropout=p, seed=s[0])
             x = x + dropout(self.linear(y, out, out_b), p, s[1])
             y = layer_norm(x, nw[1], nb[1])
-            y = gelu_dropout(self.linear(y, up), up_b, p, s[2])
+            y = gelu_dropout(self.linear(y, up, up_b), p, s[2])
             x = x + dropout(self.linear(y, down, down_b), p, s[3])
         if cells is not None:
             x = pick(x, cells)

@@ -43,12 +43,11 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
 
     cells = (boards, network.cells)
     seed = torch.tensor([12345, 0], device=network.up.device)
-    weight, bias = random(hidden, d), random(hidden).float()
-    shift = None if rotary is not None else random(3 * d).float()
+    weight = random(hidden, d)
     trials: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], Tensor]] = {
         "attention": (
-            lambda qkv: attend(qkv, heads, rotary, bias=shift),
-            lambda qkv: attend_reference(qkv, heads, rotary, bias=shift),
+            lambda qkv: attend(qkv, heads, rotary),
+            lambda qkv: attend_reference(qkv, heads, rotary),
             random(*cells, 3 * d),
         )
     }
@@ -61,8 +60,8 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
     elif network.dropout and backward:
         # Which numbers are dropped follows from their place, so the first boards must be the first of all.
         trials["GELU and dropout"] = (
-            lambda h: gelu_dropout(h, bias, network.dropout, seed)[:_COMPARED],
-            lambda h: dropout(F.gelu(h + bias), network.dropout, seed)[:_COMPARED],
+            lambda h: gelu_dropout(h, network.dropout, seed)[:_COMPARED],
+            lambda h: dropout(F.gelu(h, approximate="tanh"), network.dropout, seed)[:_COMPARED],
             random(*cells, hidden),
         )
     found = {}

@@ -26,7 +26,7 @@ class TorchDenoiser:
     """
 
     def __init__(
-        self, network: Network, steps: int, batch: int = 256, compiled: bool = False, chunk: int = 512
+        self, network: Network, steps: int, batch: int = 256, compiled: bool = False, chunk: int = 8192
     ) -> None:
         self.height, self.width, self.margin = network.height, network.width, network.margin
         self.network, self.steps, self.batch, self.chunk = network, steps, batch, min(chunk, batch)

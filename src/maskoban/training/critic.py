@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -36,6 +37,8 @@ from maskoban.diffusion.sampler import blank, draw_many, drawn_cells
 from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.diffusion.torch_model import load_torch
+
+Scores = NDArray[np.floating[Any]]
 
 #: The file of a critic, in its run's folder and beside the model it belongs to.
 FILE = "critic.safetensors"
@@ -127,22 +130,53 @@ class CriticTrainer:
         return min(best, self.look(step, float(total) / max(step % s.look_every, 1), best))
 
     def look(self, step: int, train_loss: float, best: float) -> float:
-        """Measure on what is held out, and save if it is the best so far."""
+        """Measure on what is held out, calibrate the scores there, and save if it is the best so far."""
         real, drawn = (scores(self.critic, self.forward, boards, self.settings.batch) for boards in self.held)
-        loss = float(np.logaddexp(0, -real).mean() + np.logaddexp(0, drawn).mean()) / 2
-        kept = float(np.minimum(1, np.exp(drawn)).mean())
-        line = {"step": step, "train_loss": round(train_loss, 5), "held_out_loss": round(loss, 5),
-                "auc": round(auc(real, drawn), 5), "kept_at_1": round(kept, 4)}  # fmt: skip
+        raw = cross_entropy(real, drawn)
+        slope, shift = calibration(real, drawn)
+        real, drawn = slope * real + shift, slope * drawn + shift
+        loss = cross_entropy(real, drawn)
+        line = {"step": step, "train_loss": train_loss, "held_out_loss": loss, "uncalibrated": raw, "slope": slope,
+                "auc": auc(real, drawn), "kept_at_1": float(np.minimum(1, np.exp(drawn)).mean())}  # fmt: skip
+        line = {name: round(value, 5) for name, value in line.items()}
         print(json.dumps(line), flush=True)
         with open(self.out / "log.jsonl", "a", encoding="utf-8") as file:
             print(json.dumps(line), file=file)
         if step == 0 or loss < best:
-            halves = {name: value.half() for name, value in self.critic.added().items()}
+            added = self.critic.added()
+            added["head"], added["bias"] = slope * added["head"], slope * added["bias"] + shift
+            halves = {name: value.half() for name, value in added.items()}
             told = {"settings": json.dumps(dataclasses.asdict(self.settings)), "facts": json.dumps(line)}
             save_tensors(self.out / FILE, halves, told)
             np.savez(self.out / "scores.npz", real=real, drawn=drawn)
         self.critic.train()
         return loss
+
+
+def cross_entropy(real: Scores, drawn: Scores) -> float:
+    """Of saying which is which by these scores."""
+    return float(np.logaddexp(0, -real).mean() + np.logaddexp(0, drawn).mean()) / 2
+
+
+def calibration(real: Scores, drawn: Scores) -> tuple[float, float]:
+    """The slope a and shift b for which a score + b says best which is which (Newton's method on two numbers).
+
+    A critic that has begun to learn its levels by heart is too sure of itself; its order of boards is still good.
+    """
+    x = np.concatenate([real, drawn]).astype(np.float64)
+    is_real = np.concatenate([np.ones(len(real)) / len(real), np.zeros(len(drawn))])
+    weight = np.concatenate([np.ones(len(real)) / len(real), np.ones(len(drawn)) / len(drawn)])
+    if x.std() < 1e-6:
+        return 1.0, 0.0
+    a, b = 1.0, 0.0
+    for _ in range(20):
+        p = 1 / (1 + np.exp(-(a * x + b)))
+        wrong, firm = weight * p - is_real, weight * p * (1 - p) + 1e-12
+        gradient = np.array([wrong @ x, wrong.sum()])
+        curve = np.array([[firm @ (x * x), firm @ x], [firm @ x, firm.sum()]])
+        step = np.linalg.solve(curve, gradient)
+        a, b = a - float(step[0]), b - float(step[1])
+    return a, b
 
 
 @torch.no_grad()
@@ -161,7 +195,7 @@ def scores(
     return np.concatenate(result)
 
 
-def auc(high: NDArray[np.float32], low: NDArray[np.float32]) -> float:
+def auc(high: Scores, low: Scores) -> float:
     """How often a score of the first kind is above one of the second.
 
     >>> auc(np.array([2.0, 3.0]), np.array([1.0, 2.5]))
@@ -188,6 +222,7 @@ def main() -> None:
                        dest="s_" + field.name, type=type(field.default), default=field.default)  # fmt: skip
     a = p.parse_args()
     settings = CriticSettings(**{k[2:]: v for k, v in vars(a).items() if k.startswith("s_")})
+    torch.set_float32_matmul_precision("high")
     try:
         from maskoban.training.corpus import load
 

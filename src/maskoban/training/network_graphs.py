@@ -160,7 +160,11 @@ def _paper(g: Graph, n: PaperNetwork) -> str:
         y = g("Reshape", g("Attention", *heads, q_num_heads=n.heads, kv_num_heads=n.heads), rows_shape)
         x = g("Add", x, *linear(y, (g.weight("out", i), g.weight("out_bias", i))))
         (y,) = linear(norm(x, i, 1), (g.weight("up", i), g.weight("up_bias", i)))
-        x = g("Add", x, *linear(g("Gelu", y), (g.weight("down", i), g.weight("down_bias", i))))
+        x = g(
+            "Add",
+            x,
+            *linear(g("Gelu", y, approximate="tanh"), (g.weight("down", i), g.weight("down_bias", i))),
+        )
     return dense(_picked(g, x, "cells", board_shape, rows_shape), "head")
 
 
