@@ -83,7 +83,7 @@ def main() -> None:
     p.add_argument("--rounds", type=int, default=7)
     a = p.parse_args()
     folder = model_folder("best")
-    ours = {path.stem: OnnxDenoiser(path) for path in sorted(folder.glob("*.onnx"))}
+    ours = {path.stem: OnnxDenoiser(path) for path in sorted(folder.glob("model*.onnx"))}
     parameters = next(iter(ours.values())).facts["parameters"]
     blocks = round(parameters / 789_760)
     network = ObviousNetwork(blocks).eval()

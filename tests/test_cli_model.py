@@ -144,6 +144,26 @@ def test_options_reach_the_model(loaded: list[tuple[str, str, str]]) -> None:
     assert loaded == [("other", "cuda", "fp32"), ("best", "cpu", "int8")]
 
 
+class Open:
+    """A critic that keeps no board but those where x is floor."""
+
+    def scores(self, tokens: Tokens) -> NDArray[np.float32]:
+        return np.where(tokens[:, 2] == FLOOR, 0, -np.inf).astype(np.float32)
+
+
+@pytest.mark.parametrize(
+    ("option", "all_open"),
+    [([], True), (["--critic"], True), (["--no-critic"], False), (["--steps", 12], False)],
+)
+def test_the_critic_is_asked_unless_told_otherwise(
+    option: list[object], all_open: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = Model(Dice(), {"name": "dice", "critic": 1.0}, critic=Open())
+    monkeypatch.setattr(maskoban, "load", lambda *_: judged)
+    found = run_json("generate", "-n", 6, "--seed", SEED, *option)
+    assert all(row["verdict"] == "solved" for row in found) == all_open
+
+
 def test_boards_are_saved_in_any_format(tmp_path: Path) -> None:
     run("generate", "-n", 4, "--seed", SEED, "--out", tmp_path / "a.sok")
     run("generate", "-n", 4, "--seed", SEED, "--out", tmp_path / "a.npz")
@@ -211,6 +231,7 @@ def test_nothing_is_drawn_where_a_result_could_not_be_saved(
         (["--temperature", 0], "the temperature must be above 0, not 0"),
         (["--steps", 0], "drawing needs at least 1 step, not 0"),
         (["--polish", -1], "the number of polish sweeps cannot be negative, and is -1"),
+        (["--critic"], "model 'dice' has no critic"),
         (["--difficulty", "absurd"], "Invalid value for '--difficulty'"),
         (["--precision", "fp16"], "Invalid value for '--precision'"),
         (["-n", 0], "Invalid value for '-n'"),

@@ -108,6 +108,14 @@ Polish = Annotated[
         help="Sweeps that redraw every cell once; no solver involved.",
     ),
 ]
+CriticOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--critic/--no-critic",
+        show_default="the model's own way",
+        help="Draw again what the model's critic takes for drawn; no solver involved.",
+    ),
+]
 Steps = Annotated[
     int | None, typer.Option(show_default="a cell at a time", help="Draw in fewer, coarser steps.")
 ]
@@ -134,6 +142,7 @@ def generate(
     as_json: Json = False,
     temperature: Temperature = 1.0,
     polish: Polish = None,
+    critic: CriticOption = None,
     steps: Steps = None,
     order: OrderOption = Order.uniform,
     only_solvable: Annotated[bool, typer.Option("--only-solvable", help="Keep what can be solved.")] = False,
@@ -165,7 +174,13 @@ def generate(
     import maskoban
 
     _check_places(out, picture, animate)
-    how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
+    how: dict[str, Any] = {
+        "temperature": temperature,
+        "polish": polish,
+        "critic": critic,
+        "steps": steps,
+        "order": order.value,
+    }
     wishes: dict[str, Any] = {
         "only_solvable": only_solvable,
         "difficulty": difficulty and difficulty.value,
@@ -550,6 +565,7 @@ def evaluate(
     samples: Annotated[int, typer.Option(min=1, help="How many boards to draw.")] = 50_000,
     seed: Seed = 0,
     polish: Polish = None,
+    critic: CriticOption = None,
     sweep: Annotated[
         int, typer.Option(min=0, help="Boards for each other way of drawing; 0 leaves them out.")
     ] = 1_000,
@@ -584,9 +600,18 @@ def evaluate(
         raise MaskobanError("either --model or --boards: there is one generator in a report")
     check_place_and_needs(out)
     source = boards or maskoban.load(model_name or "best", device)
-    own = 0 if isinstance(source, Path) else source.polish
-    sweeps = own if polish is None else polish
-    plan = Plan(samples, seed, sweeps, sweep, corpus, None if log is None else str(log))
+    own_polish, own_critic = (
+        (0, False) if isinstance(source, Path) else (source.polish, source.critic is not None)
+    )
+    plan = Plan(
+        samples=samples,
+        seed=seed,
+        polish=own_polish if polish is None else polish,
+        critic=own_critic if critic is None else critic,
+        sweep=sweep,
+        corpus=corpus,
+        log=None if log is None else str(log),
+    )
     try:
         say = partial(print, file=sys.stderr)
         report = write_report(source, out, plan, say, progress=sys.stderr.isatty())

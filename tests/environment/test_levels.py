@@ -25,7 +25,7 @@ class Scripted:
     def __init__(self, boards: list[str]) -> None:
         self.boards, self.drawn = np.stack([Level.parse(board).tokens for board in boards]), []
 
-    def sample(self, n: int, seed: int, *, first: int, steps: int | None) -> Tokens:
+    def sample(self, n: int, seed: int, *, first: int, steps: int | None, critic: bool = False) -> Tokens:
         self.drawn.append(n)
         return self.boards[(seed + np.arange(first, first + n)) % len(self.boards)]
 

@@ -32,9 +32,8 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def plan(run_folder: Path) -> Plan:
     """A report with everything in it, as small as that can be."""
-    return Plan(
-        samples=260, sweep=20, corpus=str(run_folder / "corpus.npz"), log=str(run_folder / "log.jsonl")
-    )
+    corpus, log = str(run_folder / "corpus.npz"), str(run_folder / "log.jsonl")
+    return Plan(samples=260, polish=1, critic=True, sweep=20, corpus=corpus, log=log)
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,8 @@ from tests.evaluation.recall import recalling_model
 
 replace = os.replace
 out, run = Path(sys.argv[1]), Path(sys.argv[2])
-plan = Plan(samples=260, sweep=20, corpus=str(run / "corpus.npz"), log=str(run / "log.jsonl"))
+corpus, log = str(run / "corpus.npz"), str(run / "log.jsonl")
+plan = Plan(samples=260, polish=1, critic=True, sweep=20, corpus=corpus, log=log)
 
 
 def live(figures: int) -> None:

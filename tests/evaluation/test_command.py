@@ -50,8 +50,16 @@ def test_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     evaluate("--samples", 30, "--seed", 4, "--polish", 1, "--sweep", 0, "--out", tmp_path / "report")
     made = json.loads((tmp_path / "report" / "report.json").read_text())
     assert asked == [("best", "cpu")]
+    assert made["source"]["critic"] == 1.0  # the model's own way
     assert (made["source"]["boards"], made["source"]["seed"], made["source"]["polish"]) == (30, 4, 1)
     assert "--sweep 0" in made["notes"]["drawing"]
+
+
+def test_a_model_without_its_critic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(maskoban, "load", lambda name, device: recalling_model())
+    evaluate("--samples", 9, "--no-critic", "--sweep", 0, "--out", tmp_path / "report")
+    source = json.loads((tmp_path / "report" / "report.json").read_text())["source"]
+    assert (source["critic"], source["attempts"]) == (None, 1.0)
 
 
 def test_ctrl_c_says_how_to_go_on(boards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ def test_everything_is_there(whole_report: Whole) -> None:
     assert made["notes"] == {}
     assert set(made["measures"]) == {
         "solvability", "repairs", "culprits", "difficulty", "tiles", "patterns", "duplicates", "distances",
-        "temperature", "order", "steps", "polish", "training",
+        "temperature", "order", "steps", "polish", "critic", "training",
     }  # fmt: skip
     expected = {"report.html", "report.json"}
     expected |= {f"figures/{name}.{ending}" for name in FIGURES for ending in ("svg", "png", "json")}
@@ -49,7 +49,7 @@ def test_everything_is_there(whole_report: Whole) -> None:
 
 def test_numbers_are_those_of_the_plain_functions(whole_report: Whole, plan: Plan) -> None:
     _, made = whole_report
-    boards = recalling_model().sample(plan.samples, plan.seed)
+    boards = recalling_model().sample(plan.samples, plan.seed, critic=True, polish=1)
     solved = int(solve_many(boards).solved.sum())
     assert made["measures"]["solvability"]["solvable"]["count"] == solved
     assert 0 < solved < plan.samples
@@ -57,6 +57,68 @@ def test_numbers_are_those_of_the_plain_functions(whole_report: Whole, plan: Pla
     assert {key: made["measures"]["distances"][key] for key in distances} == distances
     assert sum(made["measures"]["culprits"]["histogram"]) == made["measures"]["culprits"]["walls"]
     assert [each["boards"] for each in made["measures"]["temperature"]] == [plan.sweep] * 6
+
+
+def test_what_a_board_takes_is_measured(whole_report: Whole, plan: Plan) -> None:
+    folder, made = whole_report
+    attempts = recalling_model().drawn(plan.samples, plan.seed).attempts
+    assert attempts.max() > 1
+    source = made["source"]
+    assert (source["critic"], source["attempts"]) == (1.0, attempts.mean())
+    # 25 cells are revealed and judged in every attempt, and redrawn once.
+    assert source["evaluations"] == pytest.approx(26 * attempts.mean() + 25)
+    page = (folder / "report.html").read_text()
+    again = f"never saw a solver, has {1 - 1 / attempts.mean():.0%} of them drawn again; then 1 polish sweep."
+    assert again.replace("%", " %") in page
+    told = f"A board takes {source['evaluations']:.1f} evaluations of the network in {attempts.mean():.2f} attempts."
+    assert told in page
+
+
+def test_the_critic_is_compared(whole_report: Whole, plan: Plan) -> None:
+    folder, made = whole_report
+    ways = made["measures"]["critic"]
+    assert [(each["critic"], each["polish"]) for each in ways] == [(None, 0), (None, 1), (1.0, 0), (1.0, 1)]
+    assert [each["evaluations"] for each in ways[:2]] == [25, 50]
+    attempts = recalling_model().drawn(plan.sweep, plan.seed, critic=True).attempts
+    assert ways[2]["attempts"] == ways[3]["attempts"] == attempts.mean()
+    assert ways[3]["evaluations"] == pytest.approx(26 * attempts.mean() + 25)
+    # Every other comparison is made without it.
+    others = (made["measures"][name] for name in ("temperature", "order", "steps", "polish"))
+    assert {each["critic"] for comparison in others for each in comparison} == {None}
+    cost = json.loads((folder / "figures" / "cost.json").read_text())
+    assert cost["critic"] == ways[2:]
+    assert ", critic, 1 sweep</" in (folder / "report.html").read_text()
+
+
+def test_drawings_with_and_without_the_critic_are_kept_apart(whole_report: Whole) -> None:
+    stages = whole_report[0] / "stages"
+    kept = {}
+    for name in ("drawn-1-uniform-25-0", "drawn-1-uniform-25-0-critic"):
+        with np.load(stages / f"{name}-000000.npz") as file:
+            kept[name] = {key: file[key] for key in file}
+    plain_way, critic_way = kept.values()
+    assert (plain_way["attempts"] == 1).all()
+    assert (critic_way["attempts"] > 1).any()
+    at_once = critic_way["attempts"] == 1
+    assert (plain_way["boards"] == critic_way["boards"])[at_once].all()
+    assert (plain_way["boards"] != critic_way["boards"]).any()
+
+
+def test_without_a_critic_there_is_nothing_to_say_of_one(tmp_path: Path) -> None:
+    made = evaluate(recalling_model(critic=False), tmp_path, Plan(samples=5, sweep=2, corpus="nowhere"))
+    assert "critic" not in made["measures"]
+    source = made["source"]
+    assert (source["critic"], source["attempts"], source["evaluations"]) == (None, 1.0, 25.0)
+    page = (tmp_path / "report.html").read_text()
+    assert "at temperature 1, one cell a step. All boards" in page
+    assert "A board takes 25 evaluations of the network." in page
+    assert "critic tells" not in page
+    assert "critic" not in json.loads((tmp_path / "figures" / "cost.json").read_text())
+
+
+def test_a_critic_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match="model 'recall' has no critic"):
+        evaluate(recalling_model(critic=False), tmp_path, Plan(samples=5, critic=True))
 
 
 def test_a_second_run_makes_nothing_and_changes_nothing(whole_report: Whole, plan: Plan) -> None:

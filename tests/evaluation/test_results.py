@@ -11,7 +11,16 @@ import pytest
 from maskoban.boards import MaskobanError
 from maskoban.diffusion.model import shipped
 from maskoban.evaluation.comparison import ROWS
-from maskoban.evaluation.results import BEGIN, END, IN_BRIEF, read_reports, table, with_results, write_results
+from maskoban.evaluation.results import (
+    BEGIN,
+    END,
+    IN_BRIEF,
+    read_reports,
+    results_page,
+    table,
+    with_results,
+    write_results,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -45,6 +54,37 @@ def test_every_number_is_beside_the_papers(repository: Path) -> None:
     assert cells(text, "most certain cell first: walls a board")[0] == "81.5"
     # The sample is too small for an exponent, so there is none.
     assert cells(text, "its fall with the sample size, exponent")[:2] == ["−0.59", "–"]
+
+
+def test_what_a_board_takes_is_told(repository: Path) -> None:
+    reports = read_reports(repository)
+    text = results_page(reports)
+    source = reports["recall"]["source"]
+    assert cells(text, "attempts a board")[1] == f"{source['attempts']:.2f}"
+    assert cells(text, "network evaluations a board")[1] == f"{source['evaluations']:.1f}"
+    _, swept, kept, both = reports["recall"]["measures"]["critic"]
+    for label, way in (("one polish sweep: solvable", swept), ("a critic: solvable", kept),
+                       ("a critic and one polish sweep: solvable", both)):  # fmt: skip
+        assert cells(text, label)[1].startswith(f"{way['solvable']['share'] * 100:.1f} % (")
+    assert "- `recall`: model recall, seed 0; then a critic, which tells" in text
+    assert "of them drawn again; then 1 polish sweep; [report]" in text
+
+
+def test_a_report_from_before_there_were_critics_is_read(repository: Path) -> None:
+    path = repository / "docs" / "reports" / "recall" / "report.json"
+    report = json.loads(path.read_text())
+    del report["measures"]["critic"]
+    for key in ("critic", "attempts", "evaluations"):
+        del report["source"][key]
+    for comparison in ("temperature", "order", "steps", "polish"):
+        for setting in report["measures"][comparison]:
+            del setting["critic"], setting["attempts"]
+    path.write_text(json.dumps(report))
+    text = results_page(read_reports(repository))
+    for label in ("attempts a board", "network evaluations a board", "a critic: solvable"):
+        assert cells(text, label)[1] == "–"
+    assert cells(text, "one polish sweep: solvable")[1] != "–"
+    assert "- `recall`: model recall, seed 0; then 1 polish sweep; [report]" in text
 
 
 def test_nothing_is_invented() -> None:

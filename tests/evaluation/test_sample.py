@@ -71,13 +71,23 @@ def test_parts_are_the_boards_of_one_go(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(samples, "SAVED_EVERY", 1)
     parts = draw_sample(model, 70, 3, {}, Stages(tmp_path), "boards")
     assert len(list(tmp_path.iterdir())) == 3  # 32 + 32 + 6
+    np.testing.assert_array_equal(parts.attempts, model.drawn(70, 3).attempts)
     boards, chances = model.sample_with_probabilities(70, 3)
     np.testing.assert_array_equal(parts.boards, boards)
     np.testing.assert_array_equal(parts.probabilities, chances.astype(np.float16))
 
 
+def test_attempts_are_kept(tmp_path: Path) -> None:
+    drawn = [draw_sample(recalling_model(), 70, 3, {}, Stages(tmp_path), "boards") for _ in range(2)]
+    assert drawn[0].mean_attempts == drawn[1].mean_attempts > 1
+    assert drawn[0].fingerprint == drawn[1].fingerprint
+    assert drawn[0].first(9).mean_attempts == drawn[0].attempts[:9].mean()  # type: ignore[index]
+    assert Sample(BOARDS).mean_attempts == 1
+
+
 def test_samples_and_models_are_told_apart(tmp_path: Path) -> None:
     assert Sample(BOARDS).fingerprint != Sample(BOARDS, np.ones(BOARDS.shape, np.float32)).fingerprint
+    assert Sample(BOARDS).fingerprint != Sample(BOARDS, attempts=np.ones(len(BOARDS), int)).fingerprint
     one, other = recalling_model(), recalling_model()
     for model, content in ((one, b"a"), (other, b"b")):
         model.folder = tmp_path / content.decode()

@@ -23,6 +23,22 @@ def test_the_models_own_way_is_in_every_comparison() -> None:
     assert [how["temperature"] for how in settings(model)["temperature"]] == list(TEMPERATURES)
 
 
+def test_only_a_model_with_a_critic_is_compared_with_it() -> None:
+    assert "critic" not in settings(recalling_model(critic=False))
+    model = recalling_model()
+    ways = [complete_how(model, how) for how in settings(model)["critic"]]
+    assert [(way.critic, way.polish) for way in ways] == [(None, 0), (None, 1), (1.0, 0), (1.0, 1)]
+    others = (hows for name, hows in settings(model).items() if name != "critic")
+    assert all(complete_how(model, how).critic is None for hows in others for how in hows)
+
+
+def test_every_attempt_is_paid_for() -> None:
+    found = measure_setting(
+        drawn(SOLVABLE), Drawing(polish=1, critic=2.0), 10, load_reference(), attempts=1.5
+    )
+    assert (found.attempts, found.evaluations, found.critic) == (1.5, 1.5 * 11 + 10, 2.0)
+
+
 def test_a_setting_is_measured_like_any_boards() -> None:
     boards = drawn(SOLVABLE, SOLVABLE, ONE_WALL, NO_PLAYER)
     found = measure_setting(boards, Drawing(polish=2), 10, load_reference())

@@ -117,7 +117,8 @@ class DrawnLevels:
 
     ``model`` is the shipped one unless given. By default boards are drawn in 16 network evaluations, which takes
     a quarter of the time of one a cell (``steps=None``), and only those the solver proves solvable are played;
-    with ``only_solvable=False`` all are that can be played at all. ``batch`` boards are drawn at a time, fewer at
+    with ``only_solvable=False`` all are that can be played at all. The model's critic is not asked: it would have
+    boards drawn again that can be played. ``batch`` boards are drawn at a time, fewer at
     first, so that the first episode need not wait for all. Every board is played by ``episodes_per_board`` episodes
     in turn: by one in a plain environment unless told otherwise, and by a sixteenth of ``num_envs`` in a vector
     environment, which would begin episodes far faster than any model draws.
@@ -147,7 +148,7 @@ class DrawnLevels:
         return self.model.height, self.model.width
 
     def episodes(self, seed: int, num_envs: int) -> Episodes:
-        """The boards of this seed in their order, as ``maskoban generate --seed`` draws them."""
+        """The boards of this seed in their order, as ``maskoban generate --no-critic --seed`` draws them."""
         return _Drawn(self, seed, self.episodes_per_board or max(1, num_envs // TOGETHER))
 
     def __deepcopy__(self, memo: dict[int, Any]) -> DrawnLevels:
@@ -184,7 +185,9 @@ class _Drawn:
         source, failed = self._source, 0
         while self._kept < wanted:
             count = max(self._batch, wanted - self._kept)
-            boards = source.model.sample(count, self._seed, first=self._drawn, steps=source.steps)
+            boards = source.model.sample(
+                count, self._seed, first=self._drawn, steps=source.steps, critic=False
+            )
             keep = np.array([not reason for reason in _core.unplayable(boards)])
             if source.only_solvable:
                 keep[keep] = solve_many(boards[keep], solutions=False).solved

@@ -41,6 +41,36 @@ def interval(share: dict[str, Any], digits: int = 1) -> str:
     return f"{share['low'] * 100:.{digits}f} to {share['high'] * 100:.{digits}f}"
 
 
+def rounded(mean: float) -> str:
+    """A mean of whole numbers, with a digit behind the point where it needs one.
+
+    >>> rounded(128.0), rounded(187.34)
+    ('128', '187.3')
+    """
+    return f"{mean:,.1f}".removesuffix(".0")
+
+
+def drawn_how(source: dict[str, Any]) -> list[str]:
+    """What followed the reveal, in the order in which it was done.
+
+    >>> drawn_how({"critic": None, "polish": 2})
+    ['2 polish sweeps']
+    >>> for each in drawn_how({"critic": 1.5, "attempts": 1.25, "polish": 1}):
+    ...     print(each)
+    a critic, which tells drawn boards from the corpus's and never saw a solver, has 20 % of them drawn again
+    1 polish sweep
+    """
+    told = []
+    if source.get("critic") is not None:
+        told.append(
+            "a critic, which tells drawn boards from the corpus's and never saw a solver, has "
+            f"{percent(1 - 1 / source['attempts'], 0)} of them drawn again"
+        )
+    if source["polish"]:
+        told.append(f"{source['polish']} polish sweep{'s' if source['polish'] > 1 else ''}")
+    return told
+
+
 def find(report: Report, *path: str) -> Any:
     """What lies at a path of names, or None.
 
@@ -71,6 +101,14 @@ def _number(form: str, *path: str) -> Callable[[Report], str | None]:
     return ours
 
 
+def _mean(*path: str) -> Callable[[Report], str | None]:
+    def ours(report: Report) -> str | None:
+        number = find(report, *path)
+        return None if number is None else rounded(number)
+
+    return ours
+
+
 def _walls(report: Report) -> str | None:
     walls = find(report, "measures", "tiles", "walls")
     return None if walls is None else f"{walls['mean']:.2f} ({walls['low']:.2f} to {walls['high']:.2f})"
@@ -86,7 +124,7 @@ def _ratio(report: Report) -> str | None:
 
 def _setting(report: Report, comparison: str, **wanted: Any) -> Any:
     for each in find(report, "measures", comparison) or []:
-        if all(each[key] == value for key, value in wanted.items()):
+        if all(each.get(key) == value for key, value in wanted.items()):
             return each
     return None
 
@@ -117,11 +155,21 @@ def _confident(report: Report) -> str | None:
 
 
 def _polished(sweeps: int) -> Callable[[Report], str | None]:
+    return lambda report: _solvable(_setting(report, "polish", polish=sweeps))
+
+
+def _kept(sweeps: int) -> Callable[[Report], str | None]:
+    """With the critic, and so many sweeps over what it kept."""
+
     def ours(report: Report) -> str | None:
-        found = _setting(report, "polish", polish=sweeps)
-        return found and f"{percent(found['solvable']['share'])} ({interval(found['solvable'])})"
+        found = find(report, "measures", "critic") or []
+        return _solvable(next((each for each in found if each["critic"] and each["polish"] == sweeps), None))
 
     return ours
+
+
+def _solvable(setting: Any) -> str | None:
+    return setting and f"{percent(setting['solvable']['share'])} ({interval(setting['solvable'])})"
 
 
 def _millions(report: Report) -> str | None:
@@ -139,6 +187,8 @@ _HELD_OUT = (*_DISTANCES, "held_out")
 #: Every number of the paper's, and what else a reader asks for, in the order of the report.
 ROWS = (
     Row("boards measured", _number(",", "source", "boards"), PAPER["boards"]),
+    Row("attempts a board", _number(".2f", "source", "attempts")),
+    Row("network evaluations a board", _mean("source", "evaluations")),
     Row("solvable", _share(1, "solvability", "solvable"), PAPER["solvable"]),
     Row("malformed", _share(2, "solvability", "malformed")),
     Row("failures mended by one wall", _share(1, "repairs", "one_wall"), PAPER["one_wall"]),
@@ -181,6 +231,8 @@ ROWS = (
     Row("most certain cell first: walls a board", _confident, PAPER["confidence_walls"]),
     Row("one polish sweep: solvable", _polished(1)),
     Row("two polish sweeps: solvable", _polished(2)),
+    Row("a critic: solvable", _kept(0)),
+    Row("a critic and one polish sweep: solvable", _kept(1)),
     Row("parameters", _millions, PAPER["parameters"]),
     Row("training steps", _number(",", "source", "model", "training_steps"), PAPER["training_steps"]),
 )

@@ -92,8 +92,9 @@ def _temperature(report: Report) -> Any:
 
 
 def _cost(report: Report) -> Any:
-    steps, polish = (report["measures"].get(name) for name in ("steps", "polish"))
-    return steps and {"steps": steps, "polish": polish}
+    steps, polish, critic = (report["measures"].get(name) for name in ("steps", "polish", "critic"))
+    kept = [each for each in critic or [] if each["critic"]]
+    return steps and {"steps": steps, "polish": polish} | ({"critic": kept} if kept else {})
 
 
 def _tiles(report: Report) -> list[str]:

@@ -27,10 +27,10 @@ from maskoban.evaluation.paper import PAPER
 from maskoban.evaluation.patterns import measure_patterns
 from maskoban.evaluation.reference import load_reference
 from maskoban.evaluation.repairs import Mending, measure_repairs, mend
-from maskoban.evaluation.sample import Sample, draw_sample, identity, read_sample
+from maskoban.evaluation.sample import draw_sample, identity, read_sample
 from maskoban.evaluation.solvability import measure_solvability
 from maskoban.evaluation.stages import Stages, fingerprint, plain
-from maskoban.evaluation.sweeps import complete_how, measure_setting, settings
+from maskoban.evaluation.sweeps import complete_how, evaluations, measure_setting, settings
 from maskoban.evaluation.tiles import count_tiles
 from maskoban.evaluation.training_log import read_training
 from maskoban.solving import Limits, Results, solve_many
@@ -49,6 +49,7 @@ class Plan:
     samples: int = 50_000
     seed: int = 0
     polish: int = 0
+    critic: bool = False
     sweep: int = 1_000  # boards for each way of drawing; 0 leaves the comparisons out
     corpus: str = "boxoban-medium-train"
     log: str | None = None
@@ -79,13 +80,13 @@ class Measuring:
         }
         self.read_log()
         if isinstance(source, Model):
-            self.how: How = {"polish": plan.polish}
+            self.how: How = {"polish": plan.polish, "critic": plan.critic}
             self.sample = draw_sample(source, plan.samples, plan.seed, self.how, stages, "boards", progress)
             self.source = {
                 "name": source.name,
                 "model": identity(source) | {k: v for k, v in source.card.items() if k != "name"},
                 "seed": plan.seed,
-                "polish": plan.polish,
+                **self._drawing(source),
             }
         else:
             self.sample = read_sample(source)
@@ -168,7 +169,7 @@ class Measuring:
         )
 
     def compare_ways_of_drawing(self) -> None:
-        """Temperatures, reveal orders, steps, sweeps."""
+        """Temperatures, reveal orders, steps, sweeps, and with the critic."""
         if self.model is None or not self.plan.sweep:
             why = (
                 "only finished boards were given"
@@ -193,21 +194,34 @@ class Measuring:
             lambda: read_training(log, LIMITS),
         )
 
+    def _drawing(self, model: Model) -> dict[str, Any]:
+        """How the boards were drawn, and what that took."""
+        drawing, cells = complete_how(model, self.how), len(drawn_cells(model.denoiser))
+        return {
+            "polish": drawing.polish,
+            "critic": drawing.critic,
+            "attempts": self.sample.mean_attempts,
+            "evaluations": evaluations(drawing, cells, self.sample.mean_attempts),
+        }
+
     def _setting(self, model: Model, how: How) -> Any:
         drawing, n = complete_how(model, how), self.plan.sweep
         name = f"drawn-{drawing.temperature:g}-{drawing.order}-{drawing.steps}-{drawing.polish}"
+        if drawing.critic is not None:
+            name += "-critic"
         if drawing == complete_how(model, self.how) and n <= self.plan.samples:
-            sample = Sample(self.sample.boards[:n])
+            sample = self.sample.first(n)
         else:
-            whole = cast(
-                How, asdict(drawing)
-            )  # two comparisons may share a way of drawing, and then its boards
+            # Two comparisons may share a way of drawing, and then its boards.
+            whole = cast(How, asdict(drawing) | {"critic": drawing.critic is not None})
             sample = draw_sample(model, n, self.plan.seed, whole, self.stages, name, self.progress)
         cells = len(drawn_cells(model.denoiser))
         return self.stages.numbers(
             name,
             {"boards": sample.fingerprint, "how": drawing, **self._yardstick},
-            lambda: measure_setting(sample.boards, drawing, cells, self.reference, LIMITS),
+            lambda: measure_setting(
+                sample.boards, drawing, cells, self.reference, LIMITS, sample.mean_attempts
+            ),
         )
 
     def _culprits(self) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from string import Template
 from typing import Any
 
 from maskoban.evaluation import theme
-from maskoban.evaluation.comparison import NOTHING, ROWS, find, interval, percent
+from maskoban.evaluation.comparison import NOTHING, ROWS, drawn_how, find, interval, percent, rounded
 from maskoban.evaluation.markup import own_names, pair, table
 from maskoban.evaluation.paper import PAPER, TITLE, Stated
 
@@ -61,11 +61,11 @@ class _Page:
     def head(self) -> str:
         source = self.report["source"]
         if "model" in source:
-            sweeps = source["polish"]
-            polish = f", then {sweeps} polish sweep{'s' if sweeps > 1 else ''}" if sweeps else ""
+            steps = "; then ".join(["one cell a step", *drawn_how(source)])
             how = (
-                f"Drawn by the model <b>{escape(source['name'])}</b> at temperature 1, one cell a "
-                f"step{polish}; unfiltered. The solver had no part in it: it only measures, afterwards."
+                f"Drawn by the model <b>{escape(source['name'])}</b> at temperature 1, {escape(steps)}. All "
+                "boards that come out so are measured: the solver had no part in it, it only judges afterwards. "
+                f"A board takes {rounded(source['evaluations'])} evaluations of the network{_attempts(source)}."
             )
         else:
             how = f"The boards of {escape(source.get('file', 'a file'))}, as they are."
@@ -321,6 +321,13 @@ class _Page:
         if "temperature" not in self.measures:
             return self.note("drawing")
         count = self.measures["temperature"][0]["boards"]
+        kept = [each for each in self.measures.get("critic", []) if each["critic"]]
+        told_of_critic = (
+            " A critic tells drawn boards from the corpus’s, and what does not pass for one of those is drawn again; "
+            "it never saw a solver either."
+            if kept
+            else ""
+        )
         html = (
             f"<p>{count:,} boards for each setting. Below temperature 1 likely tiles become likelier. "
             '<span class="stated">The paper finds that more boards can be solved then, but that they fill up '
@@ -341,12 +348,10 @@ class _Page:
             + pair(_settings("order", self.measures["order"], lambda each: each["order"]), "")
             + "<h3>What does quality cost?</h3><p>Fewer steps reveal several cells at once, each unaware "
             "of the others. A polish sweep masks every cell once more and redraws it from the model given "
-            "all others; no solver is involved.</p>"
+            f"all others; no solver is involved.{told_of_critic}</p>"
         )
-        costs = self.measures["steps"] + self.measures["polish"][1:]
-        ways = _settings(
-            "network evaluations", costs, lambda each: f"{each['evaluations']}{_swept(each['polish'])}"
-        )
+        costs = self.measures["steps"] + self.measures["polish"][1:] + kept
+        ways = _settings("network evaluations", costs, _way)
         size = costs[0]["jsd_boards"]
         told = f"; divergence at {size:,} boards" if size else ""
         html += pair(ways, self.figure("cost", f"Quality against the evaluations a board takes{told}."))
@@ -379,7 +384,7 @@ class _Page:
         return html
 
     def foot(self) -> str:
-        facts = self.report["source"] | self.report["source"].get("model", {})
+        facts = self.report["source"].get("model", {}) | self.report["source"]
         told = (f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "model")
         return (
             f"<footer><p>Made by maskoban {escape(self.report['maskoban'])}. Every number is in "
@@ -422,8 +427,14 @@ def _settings(head: str, settings: list[Any], name: Callable[[Any], str]) -> str
     return table((head, "solvable", "walls", "effort", "JSD ratio"), rows)
 
 
-def _swept(sweeps: int) -> str:
-    return f", {sweeps} sweep{'s' if sweeps > 1 else ''}" if sweeps else ""
+def _way(setting: Any) -> str:
+    sweeps = setting["polish"]
+    swept = f", {sweeps} sweep{'s' if sweeps > 1 else ''}" if sweeps else ""
+    return f"{rounded(setting['evaluations'])}{', critic' if setting['critic'] else ''}{swept}"
+
+
+def _attempts(source: Any) -> str:
+    return "" if source["critic"] is None else f" in {source['attempts']:.2f} attempts"
 
 
 def _repeats(found: Any) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from maskoban.boards import MaskobanError, whole_file
 from maskoban.diffusion.model import shipped
-from maskoban.evaluation.comparison import NOTHING, ROWS, Row
+from maskoban.evaluation.comparison import NOTHING, ROWS, Row, drawn_how
 from maskoban.evaluation.paper import TITLE
 
 Reports = Mapping[str, dict[str, Any]]
@@ -27,6 +27,7 @@ BEGIN, END = "<!-- results: python -m maskoban.evaluation.results -->", "<!-- en
 #: The rows that the README has room for.
 IN_BRIEF = (
     "boards measured",
+    "network evaluations a board",
     "solvable",
     "malformed",
     "failures mended by one wall",
@@ -140,10 +141,8 @@ def _described(name: str, report: dict[str, Any]) -> str:
     source = report["source"]
     if "model" not in source:
         return f"the {source['boards']:,} boards of {source['file']}; [report](reports/{name}/report.html)"
-    polish = (
-        f", {source['polish']} polish sweep{'s' if source['polish'] > 1 else ''}" if source["polish"] else ""
-    )
-    return f"model {source['name']}, seed {source['seed']}{polish}; [report](reports/{name}/report.html)"
+    how = "; then ".join([f"model {source['name']}, seed {source['seed']}", *drawn_how(source)])
+    return f"{how}; [report](reports/{name}/report.html)"
 
 
 if __name__ == "__main__":

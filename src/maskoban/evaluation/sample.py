@@ -22,15 +22,25 @@ SAVED_EVERY = 512
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """Boards (n, h, w), and where they are known the probability of each cell's tile when it was committed."""
+    """Boards (n, h, w), and what is known of how they were drawn."""
 
     boards: Tokens
-    probabilities: NDArray[np.float32] | None = None
+    probabilities: NDArray[np.float32] | None = None  # (n, h, w), of each cell's tile when it was committed
+    attempts: NDArray[np.int64] | None = None  # (n,), until a critic kept the board
 
     @cached_property
     def fingerprint(self) -> str:
         """A hash of everything in it."""
-        return fingerprint(self.boards, self.probabilities)
+        return fingerprint(self.boards, self.probabilities, self.attempts)
+
+    @property
+    def mean_attempts(self) -> float:
+        """Attempts a board; 1 where nothing else is known."""
+        return 1.0 if self.attempts is None else float(self.attempts.mean())
+
+    def first(self, n: int) -> Sample:
+        """The first ``n`` boards and their attempts."""
+        return Sample(self.boards[:n], attempts=None if self.attempts is None else self.attempts[:n])
 
 
 def read_sample(path: str | Path) -> Sample:
@@ -69,7 +79,7 @@ def read_sample(path: str | Path) -> Sample:
 def draw_sample(
     model: Model, n: int, seed: int, how: How, stages: Stages, name: str, progress: bool = False
 ) -> Sample:
-    """``n`` boards of a model with their probabilities, kept a part at a time.
+    """``n`` boards of a model with their probabilities and attempts, kept a part at a time.
 
     >>> from maskoban.diffusion.model import load
     >>> draw_sample(load(), 50_000, 0, {}, Stages("report/stages"), "boards")  # doctest: +SKIP
@@ -85,17 +95,20 @@ def draw_sample(
     return Sample(
         np.concatenate([part["boards"] for part in parts]),
         np.concatenate([part["probabilities"] for part in parts]).astype(np.float32),
+        np.concatenate([part["attempts"] for part in parts]),
     )
 
 
 def _drawn(model: Model, first: int, count: int, seed: int, how: How, progress: bool) -> Arrays:
     with Bar(console=Console(stderr=True), disable=not progress) as bar:
         task = bar.add_task("drawing", total=count)
-        boards, probabilities = model.sample_with_probabilities(
-            count, seed, first=first, progress=lambda done, _: bar.update(task, completed=done), **how
-        )
+        drawn = model.drawn(
+            count, seed, first=first, record=True,
+            progress=lambda done, _: bar.update(task, completed=done), **how,
+        )  # fmt: skip
     # Three digits of a probability are plenty, and the file is half as large.
-    return {"boards": boards, "probabilities": probabilities.astype(np.float16)}
+    probabilities = np.concatenate([each.probability() for each in drawn.commits]).astype(np.float16)
+    return {"boards": drawn.boards, "probabilities": probabilities, "attempts": drawn.attempts}
 
 
 def identity(model: Model) -> dict[str, str]:

@@ -1,8 +1,8 @@
-"""How the way of drawing matters: temperature, the order of the reveal, fewer steps, polish sweeps."""
+"""How the way of drawing matters: temperature, the order of the reveal, fewer steps, polish sweeps, a critic."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -31,7 +31,9 @@ class Setting:
     order: str
     steps: int
     polish: int
-    evaluations: int  # of the network, for one board
+    critic: float | None  # the c by which one kept boards, where one was asked
+    attempts: float  # a board, on average
+    evaluations: float  # of the network and its critic, for one board on average
     boards: int
     solvable: Share
     walls: Mean
@@ -42,19 +44,24 @@ class Setting:
 
 
 def settings(model: Model) -> dict[str, list[How]]:
-    """The ways of drawing that each comparison is made of.
+    """The ways of drawing that each comparison is made of; no critic is asked unless one is compared.
 
     >>> from maskoban.diffusion.model import load
     >>> [how["steps"] for how in settings(load())["steps"]]
     [4, 8, 16, 32, 64]
     """
     cells = len(drawn_cells(model.denoiser))
-    return {
+    found: dict[str, list[How]] = {
         "temperature": [{"temperature": temperature} for temperature in TEMPERATURES],
         "order": [{"order": "uniform"}, {"order": "confidence"}],
         "steps": [{"steps": max(1, cells // each)} for each in CELLS_A_STEP],
         "polish": [{"polish": sweeps} for sweeps in (0, *SWEEPS)],
     }
+    if model.critic is not None:
+        found["critic"] = [
+            {"critic": asked, "polish": sweeps} for asked in (False, True) for sweeps in (0, 1)
+        ]
+    return found
 
 
 def complete_how(model: Model, how: How) -> Drawing:
@@ -64,15 +71,31 @@ def complete_how(model: Model, how: How) -> Drawing:
     >>> complete_how(load(), {}) == complete_how(load(), {"steps": 64, "temperature": 1.0})
     True
     """
-    drawing = Drawing(**{"polish": 0} | how)  # type: ignore[arg-type]
+    critic = model.card["critic"] if how.get("critic") else None
+    drawing = Drawing(**{"polish": 0} | how | {"critic": critic})
     cells = len(drawn_cells(model.denoiser))
-    return Drawing(drawing.temperature, min(drawing.steps or cells, cells), drawing.order, drawing.polish)
+    return replace(drawing, steps=min(drawing.steps or cells, cells))
+
+
+def evaluations(drawing: Drawing, cells: int, attempts: float = 1) -> float:
+    """How often a network is evaluated for a board: in every attempt for its steps and by the critic, then for sweeps.
+
+    >>> evaluations(Drawing(polish=1, critic=2.0), 64, attempts=1.5)
+    161.5
+    """
+    attempt = min(drawing.steps or cells, cells) + (drawing.critic is not None)
+    return attempts * attempt + drawing.polish * cells
 
 
 def measure_setting(
-    boards: Tokens, drawing: Drawing, cells: int, reference: Reference, limits: Limits | None = None
+    boards: Tokens,
+    drawing: Drawing,
+    cells: int,
+    reference: Reference,
+    limits: Limits | None = None,
+    attempts: float = 1,
 ) -> Setting:
-    """The measures of boards that were drawn in this way.
+    """The measures of boards that were drawn in this way, each in so many attempts on average.
 
     >>> from maskoban.evaluation.reference import load_reference
     >>> board = np.array([[[0] * 5, [0, 2, 3, 4, 0], [0] * 5]], np.uint8)
@@ -89,7 +112,9 @@ def measure_setting(
         order=drawing.order,
         steps=steps,
         polish=drawing.polish,
-        evaluations=steps + drawing.polish * cells,
+        critic=drawing.critic,
+        attempts=attempts,
+        evaluations=evaluations(drawing, cells, attempts),
         boards=len(boards),
         solvable=share_of(int(results.solved.sum()), len(boards)),
         walls=count_tiles(boards).walls,

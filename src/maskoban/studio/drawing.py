@@ -83,11 +83,12 @@ def drawn(
 ) -> list[Level]:  # fmt: skip
     """``count`` boards of this seed, new ones or completions of ``start``, each commit told to ``tell``.
 
-    What ``tell`` raises ends the drawing.
+    What ``tell`` raises ends the drawing. No critic is asked: who watches is to see every board from its first commit,
+    and a board that is thrown away would be watched for nothing.
     """
     watched = Watched(model.denoiser)
     commits = Model(watched, model.card).trajectory(
-        count, seed, board=start, temperature=temperature, polish=polish,
+        count, seed, board=start, temperature=temperature, polish=polish, critic=False,
         progress=lambda step, steps: tell(watched.reveal(temperature, step, steps)),
     )  # fmt: skip
     return [Level(board) for board in commits.frames()[-1]]
