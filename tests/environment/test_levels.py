@@ -24,9 +24,13 @@ class Scripted:
 
     def __init__(self, boards: list[str]) -> None:
         self.boards, self.drawn = np.stack([Level.parse(board).tokens for board in boards]), []
+        self.critic: set[bool | None] = set()
 
-    def sample(self, n: int, seed: int, *, first: int, steps: int | None, critic: bool = False) -> Tokens:
+    def sample(
+        self, n: int, seed: int, *, first: int, steps: int | None, critic: bool | None = None
+    ) -> Tokens:
         self.drawn.append(n)
+        self.critic.add(critic)
         return self.boards[(seed + np.arange(first, first + n)) % len(self.boards)]
 
     def titled(self, board: Tokens, seed: int, number: int) -> Level:
@@ -52,6 +56,13 @@ def test_those_that_can_be_played_but_not_solved_are_played_on_request() -> None
         "scripted 0-3",
         "scripted 0-4",
     ]
+
+
+def test_no_critic_is_asked_however_boards_are_drawn() -> None:
+    for steps in (16, None):
+        script: Any = Scripted(SOLVABLE)
+        played(SokobanEnv(DrawnLevels(script, steps=steps)), 3)
+        assert script.critic == {False}
 
 
 def test_batches_grow_and_do_not_change_what_is_drawn() -> None:

@@ -385,7 +385,11 @@ class _Page:
 
     def foot(self) -> str:
         facts = self.report["source"].get("model", {}) | self.report["source"]
-        told = (f"{key.replace('_', ' ')} {value}" for key, value in facts.items() if key != "model")
+        known = {key: value for key, value in facts.items() if key != "model" and value is not None}
+        told = (
+            f"{key.replace('_', ' ')} {f'{value:g}' if isinstance(value, float) else value}"
+            for key, value in known.items()
+        )
         return (
             f"<footer><p>Made by maskoban {escape(self.report['maskoban'])}. Every number is in "
             "report.json, every figure with its data in the folder figures.</p>"
