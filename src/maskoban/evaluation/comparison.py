@@ -188,7 +188,7 @@ _HELD_OUT = (*_DISTANCES, "held_out")
 ROWS = (
     Row("boards measured", _number(",", "source", "boards"), PAPER["boards"]),
     Row("attempts a board", _number(".2f", "source", "attempts")),
-    Row("network evaluations a board", _mean("source", "evaluations")),
+    Row("network evaluations a board", _mean("source", "evaluations"), PAPER["evaluations"]),
     Row("solvable", _share(1, "solvability", "solvable"), PAPER["solvable"]),
     Row("malformed", _share(2, "solvability", "malformed")),
     Row("failures mended by one wall", _share(1, "repairs", "one_wall"), PAPER["one_wall"]),

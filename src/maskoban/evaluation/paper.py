@@ -40,6 +40,7 @@ PAPER = {
     "cool_effort": Stated(-0.36, "−36 %", "1.3.3 Temperature trade-off"),
     "confidence_walls": Stated(81.5, "81.5", "3.1 Sampling algorithm"),
     "boards": Stated(50_000, "50,000", "1.3.1 Solvability emerges without supervision"),
+    "evaluations": Stated(100, "100", "3.1 Sampling algorithm"),
     "parameters": Stated(4.9e6, "4.9 M", "2.2 Architecture"),
     "training_steps": Stated(292_000, "292,000", "2.4 Loss and solvability"),
 }
