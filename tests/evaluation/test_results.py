@@ -58,7 +58,7 @@ def test_every_number_is_beside_the_papers(repository: Path) -> None:
 
 def test_what_a_board_takes_is_told(repository: Path) -> None:
     reports = read_reports(repository)
-    text = results_page(reports)
+    text = table(reports)
     source = reports["recall"]["source"]
     assert cells(text, "attempts a board")[1] == f"{source['attempts']:.2f}"
     assert cells(text, "network evaluations a board")[1] == f"{source['evaluations']:.1f}"
@@ -66,8 +66,9 @@ def test_what_a_board_takes_is_told(repository: Path) -> None:
     for label, way in (("one polish sweep: solvable", swept), ("a critic: solvable", kept),
                        ("a critic and one polish sweep: solvable", both)):  # fmt: skip
         assert cells(text, label)[1].startswith(f"{way['solvable']['share'] * 100:.1f} % (")
-    assert "- `recall`: model recall, seed 0; then a critic, which tells" in text
-    assert "of them drawn again; then 1 polish sweep; [report]" in text
+    page = results_page(reports)
+    assert "- `recall`: model recall, seed 0; then a critic, which tells" in page
+    assert "of them drawn again; then 1 polish sweep; [report]" in page
 
 
 def test_a_report_from_before_there_were_critics_is_read(repository: Path) -> None:
@@ -80,11 +81,12 @@ def test_a_report_from_before_there_were_critics_is_read(repository: Path) -> No
         for setting in report["measures"][comparison]:
             del setting["critic"], setting["attempts"]
     path.write_text(json.dumps(report))
-    text = results_page(read_reports(repository))
+    text = table(read_reports(repository))
     for label in ("attempts a board", "network evaluations a board", "a critic: solvable"):
         assert cells(text, label)[1] == "–"
     assert cells(text, "one polish sweep: solvable")[1] != "–"
-    assert "- `recall`: model recall, seed 0; then 1 polish sweep; [report]" in text
+    page = results_page(read_reports(repository))
+    assert "- `recall`: model recall, seed 0; then 1 polish sweep; [report]" in page
 
 
 def test_nothing_is_invented() -> None:
