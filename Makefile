@@ -14,7 +14,7 @@ BIN  := $(DEV)/bin
 
 demo: $(DEMO)/.installed
 	@mkdir -p demo
-	$(DEMO)/bin/maskoban generate -n 9 --seed 7 --out demo/boards.sok --picture demo/boards.png --animate demo/denoise.gif
+	$(DEMO)/bin/maskoban generate -n 9 --seed 4 --out demo/boards.sok --picture demo/boards.png --animate demo/denoise.gif
 
 test: $(DEV)/.installed lint
 	$(BIN)/python -m pytest -n 2

@@ -115,27 +115,18 @@ def culprits(data: dict[str, Any]) -> Figure:
     """Commit probabilities of the walls that spoil boards, against the other walls of the same boards."""
     figure, axes = _figure()
     edges = data["edges"]
-    for key, name, colour, style in (
-        ("histogram", "culprit walls", theme.PAPER, "-"),
-        ("other_histogram", "other interior walls", theme.OURS, "--"),
+    for key, middle, name, colour, style in (
+        ("histogram", "median", "culprit walls", theme.PAPER, "-"),
+        ("other_histogram", "other_median", "other interior walls", theme.OURS, "--"),
     ):
         total = sum(data[key]) or 1
         shares = [count / total for count in data[key]]
+        if data[middle] is not None:
+            name = f"{name}, median {data[middle]:.2f}"
+            axes.axvline(data[middle], color=colour, linewidth=1, linestyle=":")
         axes.stairs(shares, edges, fill=True, color=colour, alpha=0.18)
         axes.stairs(shares, edges, color=colour, linewidth=1.8, linestyle=style, label=name)
     top = axes.get_ylim()[1]
-    for key, colour in (("median", theme.PAPER), ("other_median", theme.OURS)):
-        if data[key] is not None:
-            axes.axvline(data[key], color=colour, linewidth=1, linestyle=":")
-            axes.annotate(
-                f"median {data[key]:.2f}",
-                (data[key], top),
-                (-4, -4),
-                textcoords="offset points",
-                ha="right",
-                va="top",
-                color=colour,
-            )
     axes.set(xlim=(0, 1), ylim=(0, top), xlabel="probability when it was committed")
     axes.set_title("share of the walls")
     axes.yaxis.set_major_formatter(_PERCENT)
