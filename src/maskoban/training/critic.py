@@ -1,7 +1,10 @@
 """``python -m maskoban.training.critic``: teach a critic to tell a model's drawings from the corpus.
 
-    python -m maskoban.training.critic --model best --corpus boxoban-medium-train \\
+    python -m maskoban.training.critic --model runs/best/model --corpus boxoban-medium-train \\
         --held-out boxoban-medium-valid --drawn 1000000 --minutes 5 --out runs/critic
+
+A critic judges boards before their polish sweeps, so it learns from boards drawn one cell a step and nothing else
+(``--polish`` says otherwise). The file says with how many sweeps.
 
 Half of every batch are levels of the corpus, half drawings of the model, each turned by a random symmetry the
 critic is told; it learns which is which by cross-entropy (``diffusion/critic_network.py`` says what that gives).
@@ -16,6 +19,7 @@ import dataclasses
 import json
 import sys
 import time
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,12 +32,13 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maskoban.boards.errors import MaskobanError
+from maskoban.boards.files import check_place, whole_file
 from maskoban.boards.symmetry import symmetries
 from maskoban.boards.tiles import Tokens
 from maskoban.diffusion.critic_network import CriticNetwork
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.proving import prove_kernels
-from maskoban.diffusion.sampler import blank, draw_many, drawn_cells
+from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_cells
 from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.diffusion.torch_model import load_torch
@@ -57,6 +62,14 @@ class CriticSettings:
     look_every: int = 1000
     held_out: int = 25_000  # boards of either kind
     seed: int = 0
+    polish: int = 0  # sweeps over every drawing it learns from
+
+    def __post_init__(self) -> None:
+        if not self.minutes > 0:
+            raise MaskobanError(f"the training time must be above 0 minutes, not {self.minutes:g}")
+        for name, least in (("rank", 1), ("batch", 2), ("warmup", 1), ("look_every", 1), ("held_out", 1)):
+            if getattr(self, name) < least:
+                raise MaskobanError(f"{name} must be at least {least}, not {getattr(self, name)}")
 
 
 def turning_tables(rows: int, columns: int) -> NDArray[np.int64]:
@@ -168,7 +181,7 @@ def calibration(real: Scores, drawn: Scores) -> tuple[float, float]:
     weight = np.concatenate([np.ones(len(real)) / len(real), np.ones(len(drawn)) / len(drawn)])
     if x.std() < 1e-6:
         return 1.0, 0.0
-    a, b = 1.0, 0.0
+    a, b = 0.0, 0.0  # from a slope that is far too sure, the method would run away
     for _ in range(20):
         p = 1 / (1 + np.exp(-(a * x + b)))
         wrong, firm = weight * p - is_real, weight * p * (1 - p) + 1e-12
@@ -207,37 +220,92 @@ def auc(high: Scores, low: Scores) -> float:
     return float((rank[: len(high)].sum() - len(high) * (len(high) - 1) / 2) / (len(high) * len(low)))
 
 
-def main() -> None:
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def drawings(denoiser: TorchDenoiser, asked: str, polish: int | None, seed: int) -> tuple[Tokens, int]:
+    """So many drawings, or those of an npz file, (n, height, width), and the polish sweeps they were made with.
+
+    Where ``polish`` leaves it open there are none, or as many as the file says.
+    """
+    if asked.isdigit():
+        how = Drawing(polish=polish or 0)
+        return draw_many(denoiser, blank(denoiser, int(asked)), seed, how).boards, how.polish
+    try:
+        with np.load(asked) as file:
+            boards, told = file["boards"], file.get("polish")
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise MaskobanError(
+            f"{asked}: neither a number of drawings nor an npz file with `boards`: {error}"
+        ) from None
+    if told is None and polish is None:
+        raise MaskobanError(
+            f"{asked}: does not say how many polish sweeps its boards had; say it with --polish"
+        )
+    if told is not None and polish is not None and int(told) != polish:
+        raise MaskobanError(f"{asked}: its boards had {int(told)} polish sweeps, not {polish}")
+    return boards, int(told) if polish is None else polish
+
+
+def _cells(denoiser: TorchDenoiser, boards: Tokens, whose: str) -> Tokens:
+    """The cells that the model draws, (n, cells)."""
+    if boards.shape[1:] != (denoiser.height, denoiser.width):
+        size = "x".join(map(str, boards.shape[1:]))
+        raise MaskobanError(
+            f"{whose} has {size} boards, but the model draws {denoiser.height}x{denoiser.width}"
+        )
+    return boards.reshape(len(boards), -1)[:, drawn_cells(denoiser)]
+
+
+def parser() -> argparse.ArgumentParser:
+    p = argparse.ArgumentParser(
+        prog="python -m maskoban.training.critic",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     p.add_argument("--model", type=Path, required=True, help="folder of the exported model, or a run")
     p.add_argument("--corpus", required=True, help="packed boards the model learned from")
     p.add_argument("--held-out", required=True, help="packed boards it never saw")
     p.add_argument(
         "--drawn", default="200000", help="how many boards to draw, or an npz file with drawn `boards`"
     )
+    p.add_argument("--boards-out", type=Path, metavar="FILE", help="keep the drawings: an npz for --drawn")
+    p.add_argument(
+        "--polish", type=int, help="sweeps over every drawing (default: none, or what the file says)"
+    )
     p.add_argument("--out", type=Path, required=True)
     p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     for field in dataclasses.fields(CriticSettings):
-        p.add_argument("--" + field.name.replace("_", "-") if field.name != "held_out" else "--held-out-boards",
-                       dest="s_" + field.name, type=type(field.default), default=field.default)  # fmt: skip
-    a = p.parse_args()
+        if field.name != "polish":
+            option = "held_out_boards" if field.name == "held_out" else field.name
+            p.add_argument("--" + option.replace("_", "-"), dest="s_" + field.name, type=type(field.default),
+                           default=field.default)  # fmt: skip
+    return p
+
+
+def run(arguments: list[str]) -> float:
+    """Draw, train, and return the held-out cross-entropy."""
+    from maskoban.training.corpus import load
+
+    a = parser().parse_args(arguments)
     settings = CriticSettings(**{k[2:]: v for k, v in vars(a).items() if k.startswith("s_")})
+    if a.boards_out is not None:
+        check_place(a.boards_out)
+    denoiser, _ = load_torch(a.model, a.device)
+    real, held = (_cells(denoiser, load(corpus), corpus) for corpus in (a.corpus, a.held_out))
+    boards, polish = drawings(denoiser, a.drawn, a.polish, settings.seed)
+    if a.boards_out is not None:
+        with whole_file(a.boards_out) as file:
+            np.savez_compressed(file, boards=boards, polish=polish)
+    drawn = _cells(denoiser, boards, a.drawn)
+    n = min(settings.held_out, len(held), len(drawn) // 5)
+    if n < 1:
+        raise MaskobanError(f"a fifth of the drawings is held out, and {len(drawn)} are too few for that")
+    settings = dataclasses.replace(settings, polish=polish)
+    return CriticTrainer(denoiser, real, drawn[:-n], held[:n], drawn[-n:], settings, a.out).run()
+
+
+def main() -> None:
     torch.set_float32_matmul_precision("high")
     try:
-        from maskoban.training.corpus import load
-
-        denoiser, _ = load_torch(a.model, a.device)
-        if a.drawn.isdigit():
-            drawn = draw_many(denoiser, blank(denoiser, int(a.drawn)), settings.seed).boards
-        else:
-            drawn = np.load(a.drawn)["boards"]
-        inside = drawn_cells(denoiser)
-        real, held, drawn = (
-            b.reshape(len(b), -1)[:, inside] for b in (load(a.corpus), load(a.held_out), drawn)
-        )
-        n = min(settings.held_out, len(held), len(drawn) // 5)
-        trainer = CriticTrainer(denoiser, real, drawn[:-n], held[:n], drawn[-n:], settings, a.out)
-        print(f"held-out cross-entropy {trainer.run():.4f}")
+        print(f"held-out cross-entropy {run(sys.argv[1:]):.4f}")
     except MaskobanError as error:
         print(f"maskoban critic: {error}", file=sys.stderr)
         sys.exit(2)
