@@ -208,7 +208,7 @@ def test_what_is_no_critic_of_the_model_is_refused_before_anything_is_written(
     for cutoff in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(MaskobanError, match="cutoff must be a number above 0"):
             export(small, out, critic=critic_of(small), cutoff=cutoff)
-    with pytest.raises(MaskobanError, match="not to the paper's"):
+    with pytest.raises(MaskobanError, match="an interior network, and this is the paper's"):
         export(save_run(tmp_path / "paper", SMALL_PAPER), out, critic=critic_of(small))
     assert not out.exists()
 

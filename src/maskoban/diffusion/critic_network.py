@@ -13,10 +13,14 @@ mean over all cells. What it adds to the weights that are there already is small
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from torch import Tensor, nn
 
-from maskoban.diffusion.network import InteriorNetwork
+from maskoban.boards.errors import MaskobanError
+from maskoban.diffusion.network import InteriorNetwork, Network, load_weights
+from maskoban.diffusion.tensorfile import load_tensors
 
 #: The stacks of matrices that are changed, as :meth:`InteriorNetwork.stacks` gives them.
 STACKS = ("qkv", "out", "up", "down")
@@ -65,3 +69,22 @@ class CriticNetwork(nn.Module):
     def added(self) -> dict[str, Tensor]:
         """What the critic adds to the denoiser, by name."""
         return {name: value for name, value in self.state_dict().items() if not name.startswith("base.")}
+
+
+def load_critic(base: Network, file: Path) -> tuple[CriticNetwork, dict[str, str]]:
+    """The critic of this model that a file holds, on the model's device, and the file's metadata.
+
+    >>> load_critic(InteriorNetwork(), Path("critic.safetensors"))  # doctest: +SKIP
+    """
+    if not isinstance(base, InteriorNetwork):
+        raise MaskobanError(f"{file}: a critic belongs to an interior network, and this is the paper's")
+    tensors, metadata = load_tensors(file)
+    if "narrow.qkv" not in tensors or tensors["narrow.qkv"].ndim != 3:
+        raise MaskobanError(f"{file}: not a critic of maskoban's: no low-rank matrices narrow.qkv in it")
+    critic = CriticNetwork(base, rank=tensors["narrow.qkv"].shape[1]).to(base.place.device)
+    here = {f"base.{name}": value for name, value in base.state_dict().items()}
+    try:
+        load_weights(critic, {name: value.half() for name, value in tensors.items()} | here, "")
+    except MaskobanError as error:
+        raise MaskobanError(f"{file}: not a critic of this model: {error}") from None
+    return critic.eval(), metadata

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from maskoban.boards.errors import MaskobanError
-from maskoban.diffusion.critic_network import CriticNetwork
-from maskoban.diffusion.network import InteriorNetwork, Network, build_network, load_weights, restore_network
-from maskoban.diffusion.tensorfile import load_folder, load_tensors
+from maskoban.diffusion.critic_network import load_critic
+from maskoban.diffusion.network import Network, build_network, restore_network
+from maskoban.diffusion.tensorfile import load_folder
 from maskoban.diffusion.torch_critic import TorchCritic
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 
@@ -30,17 +30,9 @@ def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser, dict[str, Any]
 def load_torch_critic(folder: Path, device: str) -> TorchCritic:
     """The critic beside the model in ``folder``, on ``device`` and in the precision of :func:`load_torch`."""
     base, _ = _network(folder, device)
-    if not isinstance(base, InteriorNetwork):
-        raise MaskobanError(f"{folder}: a critic belongs to an interior network, and this is the paper's")
-    file = folder / "critic.safetensors"
-    added, _ = load_tensors(file)
+    critic, _ = load_critic(base, folder / "critic.safetensors")
     on_cuda = device.startswith("cuda")
-    try:
-        critic = CriticNetwork(base, rank=added["narrow.qkv"].shape[1])
-        load_weights(critic, {f"base.{name}": value for name, value in base.state_dict().items()} | added, "")
-    except (KeyError, IndexError, MaskobanError) as error:
-        raise MaskobanError(f"{file}: not a critic of this model: {error}") from error
-    return TorchCritic(critic.to(device), 512 if on_cuda else 64, compiled=on_cuda)
+    return TorchCritic(critic, 512 if on_cuda else 64, compiled=on_cuda)
 
 
 def _network(folder: Path, device: str) -> tuple[Network, dict[str, str]]:

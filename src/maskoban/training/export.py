@@ -25,11 +25,11 @@ from numpy.typing import NDArray
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK
-from maskoban.diffusion.critic_network import CriticNetwork
-from maskoban.diffusion.network import InteriorNetwork, Network, build_network, load_weights, restore_network
+from maskoban.diffusion.critic_network import CriticNetwork, load_critic
+from maskoban.diffusion.network import Network, build_network, restore_network
 from maskoban.diffusion.onnx_critic import OnnxCritic
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
-from maskoban.diffusion.tensorfile import load_tensors, save_tensors
+from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import load_checkpoint
 from maskoban.training.critic import FILE
@@ -67,7 +67,7 @@ def export(
         for p in network.parameters():
             p.copy_(p.half().float())  # what ships is what is checked
     network.eval()
-    judge, told = (None, {}) if critic is None else _critic(network, critic / FILE)
+    judge, told = (None, {}) if critic is None else load_critic(network, critic / FILE)
     facts: dict[str, Any] = {
         "name": name or preset.name,
         "height": preset.height,
@@ -99,22 +99,6 @@ def export(
         _write(_with_facts(critic_graph(judge, weights, out / FILE), facts), out / "critic.onnx")
         _check_critic(judge, out / "critic.onnx")
     return facts
-
-
-def _critic(base: Network, path: Path) -> tuple[CriticNetwork, dict[str, str]]:
-    """The critic of this model that a file holds, as it will ship, and the file's metadata."""
-    if not isinstance(base, InteriorNetwork):
-        raise MaskobanError("a critic belongs to the interior network, not to the paper's")
-    tensors, metadata = load_tensors(path)
-    if "narrow.qkv" not in tensors or tensors["narrow.qkv"].ndim != 3:
-        raise MaskobanError(f"{path}: not a critic of maskoban's: no low-rank matrices narrow.qkv in it")
-    critic = CriticNetwork(base, rank=tensors["narrow.qkv"].shape[1])
-    here = {f"base.{key}": value for key, value in base.state_dict().items()}
-    try:
-        load_weights(critic, {key: value.half() for key, value in tensors.items()} | here, "")
-    except MaskobanError as error:
-        raise MaskobanError(f"{path}: not a critic of this model: {error}") from None
-    return critic.eval(), metadata
 
 
 def _with_facts(model: onnx.ModelProto, facts: dict[str, Any]) -> onnx.ModelProto:
