@@ -192,7 +192,7 @@ def whole(source: str, job: Job, workers: int, keep: Path | None) -> None:
         + (f"; {size / total:.0f} bytes a board as Parquet" if size else "")
     )
     if keep:
-        np.savez(keep, boards=np.concatenate(kept))
+        np.savez(keep, boards=np.concatenate(kept), polish=job.polish)
 
 
 class Utilisation:

@@ -385,8 +385,13 @@ def train(context: typer.Context) -> None:
 def export(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a training run, or of a model.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the model.")],
-    name: Annotated[str | None, typer.Option(show_default="the preset's", help="Name of the model.")] = None,
-    polish: Annotated[int, typer.Option(min=0, help="Sweeps it draws with where nobody says.")] = 0,
+    name: Annotated[
+        str | None, typer.Option(show_default="the model's, or the preset's", help="Name of the model.")
+    ] = None,
+    polish: Annotated[
+        int | None,
+        typer.Option(min=0, show_default="the model's, or 0", help="Sweeps it draws with where nobody says."),
+    ] = None,
     critic: Annotated[
         Path | None, typer.Option(metavar="RUN", help="Folder of a critic's run; its critic comes along.")
     ] = None,
@@ -770,7 +775,8 @@ def bulk_make(
     Files are named by the range of the seed's sequence they hold, and appear
     whole. Killed at any moment, the same command goes on; engine and workers
     change nothing in the files. With --solvable-only or --difficulty, the first
-    boards of the sequence that pass are kept. The columns, and how to load them
+    boards of the sequence that pass are kept. Boards are drawn plainly: without
+    the model's critic, and without sweeps unless --polish asks. The columns, and how to load them
     elsewhere, are in docs/datasets.md.
 
     \b

@@ -6,7 +6,6 @@ The interpreter has no device to tune on, so a kernel is taken out of its autotu
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -15,8 +14,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maskoban.diffusion import kernels
-from maskoban.diffusion.attention import attend_reference, normalise_and_rotate, rotary_table
-from maskoban.diffusion.dropout import dropout, least_kept
+from maskoban.diffusion.attention import attend_reference, rotary_table
+from maskoban.diffusion.dropout import dropout
 from maskoban.diffusion.feedforward import row_units, squared_relu_linear
 
 
@@ -38,26 +37,6 @@ class Untuned:
         return launch
 
 
-def kept(seed: int, places: range, cells: int, block: int, p: float) -> Tensor:
-    """The factors of kernels._kept_weights, (places, cells, cells), hashed in 64-bit integers."""
-    at = torch.tensor(places)[:, None, None] * block * block
-    at = at + torch.arange(cells)[:, None] * block + torch.arange(cells)
-    h = (at ^ seed) * 0x9E3779B1 & 0xFFFFFFFF
-    h = (h ^ (h >> 15)) * 0x85EBCA77 & 0xFFFFFFFF
-    signed = h - (h >= 2**31).long() * 2**32
-    return (signed >= least_kept(p)).float() / (1 - p)
-
-
-def attend_with(factors: Tensor, qkv: Tensor, heads: int, rotary: Tensor | None) -> Tensor:
-    """attend_reference with given dropout factors."""
-    boards, cells, _ = qkv.shape
-    q, k, v = qkv.view(boards, cells, 3, heads, -1).permute(2, 0, 3, 1, 4)
-    q, k = normalise_and_rotate(q, rotary), normalise_and_rotate(k, rotary)
-    weights = torch.softmax(q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1]), dim=-1)
-    mixed = (weights * factors.view(boards, heads, cells, cells)) @ v
-    return mixed.transpose(1, 2).reshape(boards, cells, -1)
-
-
 def error(mine: Tensor, reference: Tensor) -> float:
     return float((mine.float() - reference).norm() / reference.norm())
 
@@ -75,12 +54,7 @@ def main() -> None:
         seed = torch.tensor([12345, 7])
         rotary = rotary_table(height, width, 32) if rotate else None
         exact = qkv.float().requires_grad_()
-        if p:
-            block = max(32, 2 ** math.ceil(math.log2(cells)))
-            places = range(7, 7 + 2 * heads)
-            expected = attend_with(kept(12345, places, cells, block, p), exact, heads, rotary)
-        else:
-            expected = attend_reference(exact, heads, rotary)
+        expected = attend_reference(exact, heads, rotary, p, seed)
         (dexpected,) = torch.autograd.grad(expected, exact, grad.float())
         table = rotary if rotary is not None else torch.zeros(2, 1, 1)
         mine = kernels.forward(qkv, table, seed, heads, rotate, p)

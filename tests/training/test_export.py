@@ -170,6 +170,17 @@ def test_without_a_critic_nothing_is_said_of_one(small: Path) -> None:
     assert not list(small.glob("critic*"))
 
 
+def test_an_exported_model_keeps_its_name_and_sweeps_and_can_lose_its_critic(
+    small: Path, tmp_path: Path
+) -> None:
+    named = export(small, tmp_path / "model", name="tom", polish=2, critic=critic_of(small), cutoff=3.0)
+    assert (named["name"], named["polish"], named["critic"]) == ("tom", 2, 3.0)
+    again = export(tmp_path / "model", tmp_path / "model")
+    assert (again["name"], again["polish"], again.get("critic")) == ("tom", 2, None)
+    assert not list((tmp_path / "model").glob("critic.*"))
+    assert export(tmp_path / "model", tmp_path / "plain", polish=0)["polish"] == 0
+
+
 def test_the_low_rank_changes_are_gone_once_the_critic_is_loaded(small: Path, tmp_path: Path) -> None:
     """Six products a block are left, and no weight: W + B A was computed at loading."""
     import onnx

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from maskoban.diffusion.dropout import dropout as drop
+from maskoban.diffusion.dropout import kept
 
 try:  # Triton is there wherever torch has CUDA; nothing else needs it
     from maskoban.diffusion import kernels
@@ -65,11 +65,21 @@ def attend_reference(
     weights = torch.softmax(scores, dim=-1)
     if dropout > 0:
         assert seed is not None, "dropout needs a seed"
-        first = seed[1] * cells * cells
-        weights = drop(weights, dropout, torch.stack([seed[0], first]))
+        weights = torch.where(kept_weights(weights, dropout, seed), weights * (1 / (1 - dropout)), 0)
     mixed = weights.to(v.dtype) @ v
     joined: Tensor = mixed.transpose(1, 2).reshape(boards, cells, -1)
     return joined
+
+
+def kept_weights(weights: Tensor, dropout: float, seed: Tensor) -> Tensor:
+    """Which of the (boards, heads, cells, cells) weights stay: those at their place in square blocks, as the kernel has
+    them, the next power of two wide."""
+    boards, heads, cells, _ = weights.shape
+    block = max(32, 1 << (cells - 1).bit_length())
+    count = torch.arange(cells, device=weights.device)
+    place = seed[1] + torch.arange(boards * heads, device=weights.device).view(boards, heads, 1, 1)
+    index = (place * block + count[:, None]) * block + count
+    return kept(index.to(torch.int32), dropout, seed[0].to(torch.int32))
 
 
 def attend(

@@ -32,6 +32,11 @@ def least_kept(p: float) -> int:
     return int(p * 2**32) - 2**31
 
 
+def kept(index: Tensor, p: float, start: Tensor) -> Tensor:
+    """Whether the numbers at these int32 indices stay, for what the mask follows from."""
+    return scramble(index ^ start) >= least_kept(p)
+
+
 def dropout(x: Tensor, p: float, seed: Tensor) -> Tensor:
     """x with each number zeroed with probability p and the rest scaled by 1 / (1 - p).
 
@@ -45,5 +50,4 @@ def dropout(x: Tensor, p: float, seed: Tensor) -> Tensor:
         return x
     start, first = seed.to(torch.int32).unbind()
     index = torch.arange(x.numel(), dtype=torch.int32, device=x.device).view(x.shape) + first
-    kept = scramble(index ^ start) >= least_kept(p)
-    return torch.where(kept, x * (1 / (1 - p)), 0)
+    return torch.where(kept(index, p, start), x * (1 / (1 - p)), 0)

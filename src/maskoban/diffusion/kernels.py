@@ -22,9 +22,13 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from triton.tools.tensor_descriptor import TensorDescriptor
 
 from maskoban.diffusion.dropout import least_kept
+
+try:
+    from triton.tools.tensor_descriptor import TensorDescriptor
+except ImportError:  # before Triton 3.4
+    TensorDescriptor = None
 
 if os.environ.get("MASKOBAN_KERNELS") == "0":
     raise ImportError("fused kernels are switched off")
@@ -334,7 +338,7 @@ def _relu_squared_tiles(
 
 
 def _copies_tiles(device: torch.device) -> bool:
-    return torch.cuda.get_device_capability(device)[0] >= 9
+    return TensorDescriptor is not None and torch.cuda.get_device_capability(device)[0] >= 9
 
 
 def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:

@@ -59,6 +59,11 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
         )
     elif network.dropout and backward:
         # Which numbers are dropped follows from their place, so the first boards must be the first of all.
+        trials["attention with dropout"] = (
+            lambda qkv: attend(qkv, heads, rotary, network.dropout, seed)[:_COMPARED],
+            lambda qkv: attend_reference(qkv, heads, rotary, network.dropout, seed)[:_COMPARED],
+            random(*cells, 3 * d),
+        )
         trials["GELU and dropout"] = (
             lambda h: gelu_dropout(h, network.dropout, seed)[:_COMPARED],
             lambda h: dropout(F.gelu(h, approximate="tanh"), network.dropout, seed)[:_COMPARED],

@@ -41,8 +41,8 @@ class Drawing:
     """How to draw: everything but the model, the boards to fill and the seed.
 
     ``steps``: how many network evaluations the reveal may take; None reveals one cell at a time.
-    ``order``: which masked cells are committed: ``uniform`` (the paper's) or ``confidence`` (the most certain
-    first: the paper's comparison, which drowns boards in walls).
+    ``order``: which masked cells are committed: ``uniform`` (the paper's) or ``confidence`` (the cell with the most
+    probable tile first).
     ``polish``: how many sweeps follow.
     ``critic``: the c of :func:`keeping`, by which a critic keeps what was revealed; None asks no critic.
     """

@@ -1,6 +1,6 @@
 """``python -m maskoban.training.critic``: teach a critic to tell a model's drawings from the corpus.
 
-    python -m maskoban.training.critic --model runs/best/model --corpus boxoban-medium-train \\
+    python -m maskoban.training.critic --model best --corpus boxoban-medium-train \\
         --held-out boxoban-medium-valid --drawn 1000000 --minutes 5 --out runs/critic
 
 A critic judges boards before their polish sweeps, so it learns from boards drawn one cell a step and nothing else
@@ -31,6 +31,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
+import maskoban
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.files import check_place, whole_file
 from maskoban.boards.symmetry import symmetries
@@ -140,7 +141,9 @@ class CriticTrainer:
             if step % s.look_every == 0:
                 best = min(best, self.look(step, float(total) / s.look_every, best))
                 total.zero_()
-        return min(best, self.look(step, float(total) / max(step % s.look_every, 1), best))
+        if step % s.look_every:
+            best = min(best, self.look(step, float(total) / (step % s.look_every), best))
+        return best
 
     def look(self, step: int, train_loss: float, best: float) -> float:
         """Measure on what is held out, calibrate the scores there, and save if it is the best so far."""
@@ -254,13 +257,19 @@ def _cells(denoiser: TorchDenoiser, boards: Tokens, whose: str) -> Tokens:
     return boards.reshape(len(boards), -1)[:, drawn_cells(denoiser)]
 
 
+def _folder(model: str) -> Path:
+    """A model in the package by its name, or a folder."""
+    shipped = Path(maskoban.__file__).parent / "weights" / model
+    return shipped if shipped.is_dir() else Path(model)
+
+
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="python -m maskoban.training.critic",
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    p.add_argument("--model", type=Path, required=True, help="folder of the exported model, or a run")
+    p.add_argument("--model", required=True, help="a shipped model, the folder of an exported one, or a run")
     p.add_argument("--corpus", required=True, help="packed boards the model learned from")
     p.add_argument("--held-out", required=True, help="packed boards it never saw")
     p.add_argument(
@@ -270,13 +279,15 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument(
         "--polish", type=int, help="sweeps over every drawing (default: none, or what the file says)"
     )
-    p.add_argument("--out", type=Path, required=True)
-    p.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    p.add_argument("--out", type=Path, required=True, help="folder of the run: critic, log, held-out scores")
+    default = "cuda" if torch.cuda.is_available() else "cpu"
+    p.add_argument("--device", default=default, help=f"cpu, cuda, ... (default: {default})")
     for field in dataclasses.fields(CriticSettings):
         if field.name != "polish":
             option = "held_out_boards" if field.name == "held_out" else field.name
-            p.add_argument("--" + option.replace("_", "-"), dest="s_" + field.name, type=type(field.default),
-                           default=field.default)  # fmt: skip
+            kind = type(field.default)
+            p.add_argument("--" + option.replace("_", "-"), dest="s_" + field.name, type=kind, default=field.default,
+                           metavar="X" if kind is float else "N", help=f"default: {field.default}")  # fmt: skip
     return p
 
 
@@ -288,7 +299,9 @@ def run(arguments: list[str]) -> float:
     settings = CriticSettings(**{k[2:]: v for k, v in vars(a).items() if k.startswith("s_")})
     if a.boards_out is not None:
         check_place(a.boards_out)
-    denoiser, _ = load_torch(a.model, a.device)
+    if a.out.exists() and not a.out.is_dir():
+        raise MaskobanError(f"{a.out}: is a file, and a folder for the run is wanted")
+    denoiser, _ = load_torch(_folder(a.model), a.device)
     real, held = (_cells(denoiser, load(corpus), corpus) for corpus in (a.corpus, a.held_out))
     boards, polish = drawings(denoiser, a.drawn, a.polish, settings.seed)
     if a.boards_out is not None:

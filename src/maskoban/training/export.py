@@ -29,7 +29,7 @@ from maskoban.diffusion.critic_network import CriticNetwork, load_critic
 from maskoban.diffusion.network import Network, build_network, restore_network
 from maskoban.diffusion.onnx_critic import OnnxCritic
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
-from maskoban.diffusion.tensorfile import save_tensors
+from maskoban.diffusion.tensorfile import read_header, save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import load_checkpoint
 from maskoban.training.critic import FILE
@@ -43,16 +43,16 @@ def export(
     run: Path,
     out: Path,
     name: str | None = None,
-    polish: int = 0,
+    polish: int | None = None,
     critic: Path | None = None,
     cutoff: float = 1.0,
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
-    ``run`` may also be a model that was exported before: its weights stay as they are.
-    ``polish`` is how many sweeps the model draws with where nothing else is asked. ``critic`` is the folder of a
-    critic's run: ``critic.safetensors`` and ``critic.onnx`` are written too, and drawings are kept with probability
-    min(1, exp(score) / ``cutoff``).
+    ``run`` may also be a model that was exported before: its weights stay as they are, and so do its name and sweeps
+    where nothing else is said. ``polish`` is how many sweeps the model draws with where nothing else is asked.
+    ``critic`` is the folder of a critic's run: ``critic.safetensors`` and ``critic.onnx`` are written too, and drawings
+    are kept with probability min(1, exp(score) / ``cutoff``).
     The fp32 graphs are checked against torch before this returns; the facts that were written are returned.
 
     >>> export(Path("runs/best"), Path("best"), polish=1)["parameters"]  # doctest: +SKIP
@@ -61,6 +61,7 @@ def export(
     if not 0 < cutoff < math.inf:
         raise MaskobanError(f"the critic's cutoff must be a number above 0, not {cutoff:g}")
     tensors, preset, progress, _ = load_checkpoint(run)
+    known = _known(run)
     network = build_network(dataclasses.asdict(preset))
     restore_network(network, tensors)
     with torch.no_grad():
@@ -69,7 +70,7 @@ def export(
     network.eval()
     judge, told = (None, {}) if critic is None else load_critic(network, critic / FILE)
     facts: dict[str, Any] = {
-        "name": name or preset.name,
+        "name": name or known.get("name", preset.name),
         "height": preset.height,
         "width": preset.width,
         "margin": network.margin,
@@ -78,7 +79,7 @@ def export(
         "parameters": sum(p.numel() for p in network.parameters()),
         "training_steps": progress.step,
         "training_minutes": round(progress.seconds / 60, 2),
-        "polish": polish,
+        "polish": known.get("polish", 0) if polish is None else polish,
     }
     if judge is not None:
         facts["critic"] = cutoff
@@ -98,6 +99,18 @@ def export(
         save_tensors(out / FILE, {key: value.half() for key, value in judge.added().items()}, told)
         _write(_with_facts(critic_graph(judge, weights, out / FILE), facts), out / "critic.onnx")
         _check_critic(judge, out / "critic.onnx")
+    else:
+        for left in (FILE, "critic.onnx"):  # of a model that was here before
+            (out / left).unlink(missing_ok=True)
+    return facts
+
+
+def _known(run: Path) -> dict[str, Any]:
+    """What an exported model says of itself; nothing where it is a run."""
+    weights = run / "model.safetensors" if run.is_dir() else run
+    if not weights.is_file():
+        return {}
+    facts: dict[str, Any] = json.loads(read_header(weights)[0].get("__metadata__", {}).get("facts", "{}"))
     return facts
 
 
