@@ -22,7 +22,7 @@ from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_critic import TorchCritic
 from maskoban.diffusion.torch_model import load_torch, load_torch_critic
 from maskoban.training.export import export
-from tests.diffusion.dummies import Joint, agrees
+from tests.diffusion.dummies import Joint, agrees, giving_up
 from tests.training.small_models import save_critic, save_run
 
 
@@ -226,13 +226,8 @@ def test_giving_up_ends_the_seeking_soon(overlap: int) -> None:
     joint, told = Joint(5), list[int]()
     joint.batch, joint.overlap = 15, overlap
 
-    def give_up(done: int, _: int) -> None:
-        told.append(done)
-        if len(told) >= 3:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        draw_many(joint, blank(joint, 600), 1, Drawing(critic=1.0), progress=give_up, critic=Never())
+        draw_many(joint, blank(joint, 600), 1, Drawing(critic=1.0), progress=giving_up(told), critic=Never())
     assert len(told) < 40
 
 

@@ -13,7 +13,7 @@ from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.tiles import MASK, TILES, WALL
 from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many, pick_tiles, probabilities
-from tests.diffusion.dummies import Dummy, Joint, agrees
+from tests.diffusion.dummies import Dummy, Joint, agrees, giving_up
 
 
 def some_distributions(cells: int) -> NDArray[np.float64]:
@@ -271,13 +271,8 @@ def test_giving_up_ends_the_drawing_soon(overlap: int) -> None:
     joint, told = Joint(5), list[int]()
     joint.batch, joint.overlap = 15, overlap
 
-    def give_up(done: int, _: int) -> None:
-        told.append(done)
-        if len(told) >= 3:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        draw_many(joint, blank(joint, 600), 1, progress=give_up)
+        draw_many(joint, blank(joint, 600), 1, progress=giving_up(told))
     assert len(told) < 40  # of 160 evaluations: a thread may have taken some before it heard
 
 
