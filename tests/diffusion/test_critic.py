@@ -51,13 +51,12 @@ class Always:
 # -- which boards are kept
 
 
-@pytest.mark.parametrize("overlap", [1, 2])
-@pytest.mark.parametrize("c", [1.0, 4.0])
-def test_kept_boards_follow_the_reweighed_distribution(c: float, overlap: int) -> None:
-    """q(x) min(exp(score), c), and each board takes as many attempts as it should."""
+@pytest.mark.parametrize(("c", "overlap", "sweeps"), [(1.0, 1, 0), (4.0, 1, 1), (1.0, 2, 1), (4.0, 2, 0)])
+def test_kept_boards_follow_the_reweighed_distribution(c: float, overlap: int, sweeps: int) -> None:
+    """q(x) min(exp(score), c), polished or not, and each board takes as many attempts as it should."""
     joint, taste = Joint(0), Taste()
     joint.batch, joint.overlap = 3000, overlap
-    drawn = draw_many(joint, blank(joint, 40_000), 3, Drawing(critic=c), critic=taste)
+    drawn = draw_many(joint, blank(joint, 40_000), 3, Drawing(critic=c, polish=sweeps), critic=taste)
     weight = joint.p * np.minimum(np.exp(taste.table.astype(float)), c)
     assert agrees(joint.counts(drawn.boards), weight / weight.sum())
     assert not agrees(joint.counts(drawn.boards), joint.p)
@@ -72,9 +71,9 @@ def test_kept_boards_follow_the_reweighed_distribution(c: float, overlap: int) -
 
 
 def test_a_board_is_what_one_attempt_after_the_other_gives() -> None:
-    """The slow and obvious way: a board at a time, a cell at a time, until the critic keeps it."""
+    """The slow and obvious way: a board at a time, a cell at a time and then once more, until the critic keeps it."""
     joint, taste, c, seed = Joint(1), Taste(1), 2.0, 9
-    drawn = draw(joint, blank(joint, 60), seed, Drawing(critic=c), critic=taste)
+    drawn = draw(joint, blank(joint, 60), seed, Drawing(critic=c, polish=1), critic=taste)
 
     def numbers(board: int, purpose: int, count: int) -> NDArray[np.float64]:
         return uniforms(seed, np.array([board]), purpose, count)[0]
@@ -82,12 +81,14 @@ def test_a_board_is_what_one_attempt_after_the_other_gives() -> None:
     for board in range(60):
         for attempt in range(1000):
             fresh = attempt * 2**20
-            order, u = numbers(board, fresh, 4), numbers(board, fresh + 1, 4)
             tokens = np.full((1, 4), MASK, np.uint8)
-            for cell in np.argsort(order):
-                left = np.array([(tokens == MASK).sum()])
-                p = probabilities(joint.logits(tokens, left, np.array([[cell]])), 1.0)[0, 0]
-                tokens[0, cell] = pick_tiles(p, u[cell])
+            for purpose in (fresh, fresh + 2):  # the reveal, the sweep
+                order, u = numbers(board, purpose, 4), numbers(board, purpose + 1, 4)
+                for cell in np.argsort(order):
+                    tokens[0, cell] = MASK
+                    left = np.array([(tokens == MASK).sum()])
+                    p = probabilities(joint.logits(tokens, left, np.array([[cell]])), 1.0)[0, 0]
+                    tokens[0, cell] = pick_tiles(p, u[cell])
             if numbers(board, fresh + 2**20 - 1, 1)[0] < min(1, np.exp(taste.scores(tokens)[0]) / c):
                 break
         assert (drawn.boards[board].ravel() == tokens).all()
@@ -107,11 +108,10 @@ def test_a_board_kept_at_once_is_the_board_drawn_without_a_critic() -> None:
     kept = draw_many(joint, blank(joint, 100), 5, Drawing(polish=1, critic=1.0), critic=Always())
     assert (kept.boards == plain.boards).all()
     assert (kept.attempts == 1).all()
-    some = draw_many(joint, blank(joint, 100), 5, Drawing(critic=2.0), critic=Taste())
+    some = draw_many(joint, blank(joint, 100), 5, Drawing(polish=1, critic=2.0), critic=Taste())
     at_once = some.attempts == 1
     assert 5 < at_once.sum() < 95
-    unpolished = draw_many(joint, blank(joint, 100), 5)
-    assert (some.boards[at_once] == unpolished.boards[at_once]).all()
+    assert (some.boards[at_once] == plain.boards[at_once]).all()
 
 
 def test_a_critic_not_asked_for_is_not_asked() -> None:
@@ -122,16 +122,15 @@ def test_a_critic_not_asked_for_is_not_asked() -> None:
     assert taste.asked == 0
 
 
-def test_polish_comes_after_the_critic_and_pulls_back_towards_the_model() -> None:
-    joint, taste = Joint(3), Taste()
-    joint.batch = 4096
-
-    def distance(sweeps: int) -> float:
-        how = Drawing(critic=4.0, polish=sweeps)
-        drawn = draw_many(joint, blank(joint, 8_000), 4, how, critic=taste)
-        return 0.5 * float(np.abs(joint.counts(drawn.boards) / 8_000 - joint.p).sum())
-
-    assert distance(4) < 0.4 * distance(0)
+def test_a_critic_judges_the_polished_board() -> None:
+    joint, how = Joint(3), Drawing(polish=2, critic=1.0)
+    taste = Taste()
+    taste.table = np.where(joint.states[:, 0] == 0, 0, -np.inf).astype(
+        np.float32
+    )  # a wall in the corner, or nothing
+    drawn = draw_many(joint, blank(joint, 200), 4, how, critic=taste)
+    assert (drawn.boards[:, 0, 0] == 0).all()
+    assert drawn.attempts.max() > 3
 
 
 # -- the same boards, whatever the batch
@@ -164,7 +163,8 @@ def test_a_record_has_the_commits_of_the_attempt_that_was_kept() -> None:
     joint, how = Joint(5), Drawing(critic=4.0, polish=1)
     plain = draw_many(joint, blank(joint, 41), 11, how, critic=Taste())
     drawn = draw(joint, blank(joint, 41), 11, how, record=True, critic=Taste())
-    (commits,) = drawn.commits
+    commits = drawn.commits
+    assert commits is not None
     assert commits.cell.shape == (41, 8)
     assert (commits.step == np.arange(8)).all()
     frames = commits.frames()
@@ -172,11 +172,12 @@ def test_a_record_has_the_commits_of_the_attempt_that_was_kept() -> None:
     assert (frames[-1] == plain.boards).all()
     assert (np.sort(commits.cell[:, :4], axis=1) == np.arange(4)).all()
 
-    joint.batch, joint.overlap = 15, 2
-    parts = draw_many(joint, blank(joint, 41), 11, how, record=True, critic=Taste())
-    assert [len(part.start) for part in parts.commits] == [15, 15, 11]
-    ps = np.concatenate([part.probability() for part in parts.commits])
-    np.testing.assert_array_equal(ps, commits.probability())
+    for batch, overlap in ((15, 1), (15, 2), (200, 2)):
+        joint.batch, joint.overlap = batch, overlap
+        parts = draw_many(joint, blank(joint, 41), 11, how, record=True, critic=Taste())
+        assert parts.commits is not None
+        for name in ("start", "step", "cell", "tile", "probabilities"):
+            np.testing.assert_array_equal(getattr(parts.commits, name), getattr(commits, name))
 
 
 # -- when it ends, and how it is told
@@ -213,12 +214,9 @@ def test_progress_goes_forward_only_and_ends_at_the_end(how: Drawing, record: bo
     evaluations = 4 + 4 * how.polish
     done = [evaluation for evaluation, _ in one]
     assert done == sorted(done)
+    assert len(set(done)) > 2
     assert {total for _, total in one} == {evaluations}
     assert one[-1] == (evaluations, evaluations)
-    sought = 0 if record else 4
-    assert [evaluation for evaluation in done if evaluation > sought] == list(
-        range(sought + 1, evaluations + 1)
-    )
 
 
 @pytest.mark.parametrize("overlap", [1, 2])

@@ -61,14 +61,15 @@ def test_numbers_are_those_of_the_plain_functions(whole_report: Whole, plan: Pla
 
 def test_what_a_board_takes_is_measured(whole_report: Whole, plan: Plan) -> None:
     folder, made = whole_report
-    attempts = recalling_model().drawn(plan.samples, plan.seed).attempts
+    attempts = recalling_model().drawn(plan.samples, plan.seed, polish=1).attempts
     assert attempts.max() > 1
     source = made["source"]
     assert (source["critic"], source["attempts"]) == (1.0, attempts.mean())
-    # 25 cells are revealed and judged in every attempt, and redrawn once.
-    assert source["evaluations"] == pytest.approx(26 * attempts.mean() + 25)
+    # In every attempt 25 cells are revealed and redrawn once, and the board is judged.
+    assert source["evaluations"] == pytest.approx(51 * attempts.mean())
     page = (folder / "report.html").read_text()
-    again = f"never saw a solver, has {1 - 1 / attempts.mean():.0%} of them drawn again; then 1 polish sweep."
+    assert "one cell a step; then 1 polish sweep; then a critic, which tells" in page
+    again = f"never saw a solver, has {1 - 1 / attempts.mean():.0%} of them drawn again."
     assert again.replace("%", " %") in page
     told = f"A board takes {source['evaluations']:.1f} evaluations of the network in {attempts.mean():.2f} attempts."
     assert told in page
@@ -79,15 +80,16 @@ def test_the_critic_is_compared(whole_report: Whole, plan: Plan) -> None:
     ways = made["measures"]["critic"]
     assert [(each["critic"], each["polish"]) for each in ways] == [(None, 0), (None, 1), (1.0, 0), (1.0, 1)]
     assert [each["evaluations"] for each in ways[:2]] == [25, 50]
-    attempts = recalling_model().drawn(plan.sweep, plan.seed, critic=True).attempts
-    assert ways[2]["attempts"] == ways[3]["attempts"] == attempts.mean()
-    assert ways[3]["evaluations"] == pytest.approx(26 * attempts.mean() + 25)
+    for sweeps, way in enumerate(ways[2:]):
+        attempts = recalling_model().drawn(plan.sweep, plan.seed, polish=sweeps, critic=True).attempts
+        assert way["attempts"] == attempts.mean()
+        assert way["evaluations"] == pytest.approx((25 + 25 * sweeps + 1) * attempts.mean())
     # Every other comparison is made without it.
     others = (made["measures"][name] for name in ("temperature", "order", "steps", "polish"))
     assert {each["critic"] for comparison in others for each in comparison} == {None}
     cost = json.loads((folder / "figures" / "cost.json").read_text())
     assert cost["critic"] == ways[2:]
-    assert ", critic, 1 sweep</" in (folder / "report.html").read_text()
+    assert ", 1 sweep, critic</" in (folder / "report.html").read_text()
 
 
 def test_drawings_with_and_without_the_critic_are_kept_apart(whole_report: Whole) -> None:

@@ -67,8 +67,8 @@ def test_what_a_board_takes_is_told(repository: Path) -> None:
                        ("a critic and one polish sweep: solvable", both)):  # fmt: skip
         assert cells(text, label)[1].startswith(f"{way['solvable']['share'] * 100:.1f} % (")
     page = results_page(reports)
-    assert "- `recall`: model recall, seed 0; then a critic, which tells" in page
-    assert "of them drawn again; then 1 polish sweep; [report]" in page
+    assert "- `recall`: model recall, seed 0; then 1 polish sweep; then a critic, which tells" in page
+    assert "of them drawn again; [report]" in page
 
 
 def test_a_report_from_before_there_were_critics_is_read(repository: Path) -> None:

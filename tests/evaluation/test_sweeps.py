@@ -36,7 +36,7 @@ def test_every_attempt_is_paid_for() -> None:
     found = measure_setting(
         drawn(SOLVABLE), Drawing(polish=1, critic=2.0), 10, load_reference(), attempts=1.5
     )
-    assert (found.attempts, found.evaluations, found.critic) == (1.5, 1.5 * 11 + 10, 2.0)
+    assert (found.attempts, found.evaluations, found.critic) == (1.5, 1.5 * (10 + 10 + 1), 2.0)
 
 
 def test_a_setting_is_measured_like_any_boards() -> None:

@@ -26,6 +26,12 @@ class Commits:
     tile: NDArray[np.uint8]  # (n, commits)
     probabilities: NDArray[np.float32]  # (n, commits, 7): of each tile when it was committed
 
+    def take(self, boards: NDArray[np.int64], other: Commits, rows: NDArray[np.bool_]) -> None:
+        """Give these boards, which have none yet, the commits of these rows of another's."""
+        width = other.cell.shape[1]
+        for name in ("step", "cell", "tile", "probabilities"):
+            getattr(self, name)[boards, :width] = getattr(other, name)[rows]
+
     def frames(self) -> Tokens:
         """The boards before the first step and after every step: (steps + 1, n, height, width)."""
         boards = self.start.copy()
@@ -48,23 +54,28 @@ class Commits:
         return last.reshape(shape)
 
 
+def no_commits(start: Tokens, room: int) -> Commits:
+    """None as yet, and room for so many a board."""
+    shape = (len(start), room)
+    steps, cells = np.full(shape, -1, np.int32), np.full(shape, -1, np.int32)
+    return Commits(
+        start.copy(), steps, cells, np.zeros(shape, np.uint8), np.zeros((*shape, TILES), np.float32)
+    )
+
+
 def gathered(start: Tokens, inside: NDArray[np.int64], log: list[Made]) -> Commits:
     """The commits of one evaluation after the other, regrouped board by board; ``inside`` are the drawn cells."""
-    n = len(start)
     if not log:
-        none = np.zeros((n, 0), dtype=np.int32)
-        return Commits(start.copy(), none, none, none.astype(np.uint8), np.zeros((n, 0, TILES), np.float32))
+        return no_commits(start, 0)
     board, cell, tile, p = (np.concatenate(parts) for parts in zip(*log, strict=True))
     step = np.repeat(np.arange(len(log)), [len(made[0]) for made in log])
     by_board = np.argsort(board, kind="stable")
     board = board[by_board]
-    counts = np.bincount(board, minlength=n)
+    counts = np.bincount(board, minlength=len(start))
     place = np.arange(len(board)) - np.repeat(np.cumsum(counts) - counts, counts)
-    shape = (n, int(counts.max()))
-    steps, cells = np.full(shape, -1, np.int32), np.full(shape, -1, np.int32)
-    tiles, ps = np.zeros(shape, np.uint8), np.zeros((*shape, TILES), np.float32)
-    steps[board, place] = step[by_board]
-    cells[board, place] = inside[cell[by_board]]
-    tiles[board, place] = tile[by_board]
-    ps[board, place] = p[by_board]
-    return Commits(start.copy(), steps, cells, tiles, ps)
+    commits = no_commits(start, int(counts.max()))
+    commits.step[board, place] = step[by_board]
+    commits.cell[board, place] = inside[cell[by_board]]
+    commits.tile[board, place] = tile[by_board]
+    commits.probabilities[board, place] = p[by_board]
+    return commits

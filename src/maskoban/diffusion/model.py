@@ -140,7 +140,8 @@ class How(TypedDict, total=False):
     are asked for, in a hurry, that is none.
     ``critic`` is not a number here but whether to ask the model's critic, by the number on its card. Left out, or None:
     where there is one and it knows what it is shown, which is whole boards drawn from nothing, in the paper's order,
-    one cell at a time, at temperature 1.
+    one cell at a time, at temperature 1. It judges boards that are polished, and what it rejects is drawn from the
+    beginning.
     """
 
     temperature: float
@@ -204,7 +205,8 @@ class Model:
     ) -> tuple[Tokens, NDArray[np.float32]]:
         """:meth:`sample`, and for every cell the probability its tile had when it was committed (NaN: given)."""
         drawn = self.drawn(n, seed, first=first, record=True, progress=progress, **how)
-        return drawn.boards, np.concatenate([part.probability() for part in drawn.commits])
+        assert drawn.commits is not None
+        return drawn.boards, drawn.commits.probability()
 
     def drawn(
         self,
@@ -327,8 +329,9 @@ class Model:
             self._check_demand(tokens)
             start = np.repeat(tokens[None], n if numbers is None else len(numbers), axis=0)
         drawing = self._drawing(how, from_nothing=board is None)
-        (commits,) = draw(self.denoiser, start, seed, drawing, numbers, True, progress, self.critic).commits
-        return commits
+        drawn = draw(self.denoiser, start, seed, drawing, numbers, True, progress, self.critic)
+        assert drawn.commits is not None
+        return drawn.commits
 
     def _drawing(self, how: How, from_nothing: bool = True) -> Drawing:
         """How to draw, where ``how`` leaves it open in the model's own way."""

@@ -1,9 +1,10 @@
-"""Drawing boards: the paper's Algorithm 2, completion, a critic's choice, and polish, against any :class:`Denoiser`.
+"""Drawing boards: the paper's Algorithm 2, completion, polish, and a critic's choice, against any :class:`Denoiser`.
 
-A drawing is a sequence of commits. Revealing commits masked cells and never revises them; a critic, where there is
-one, may have a revealed board thrown away and drawn anew; a polish sweep masks finished cells again one at a
-time and redraws each from the model given all the others. Every commit is drawn in double precision from numbers
-that depend only on (seed, board, attempt), so a board comes out the same whatever the batch.
+A drawing is a sequence of commits. Revealing commits masked cells and never revises them; a polish sweep masks
+finished cells again one at a time and redraws each from the model given all the others; a critic, where there is one,
+judges the finished board, and may have it thrown away and drawn anew from the beginning. Every commit is drawn in
+double precision from numbers that depend only on (seed, board, attempt), so a board comes out the same whatever
+the batch.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Literal
 
@@ -19,7 +21,7 @@ from numpy.typing import NDArray
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, TILES, WALL, Tokens
-from maskoban.diffusion.commits import Commits, Made, gathered
+from maskoban.diffusion.commits import Commits, Made, gathered, no_commits
 from maskoban.diffusion.denoiser import Critic, Denoiser
 from maskoban.diffusion.noise import uniforms
 from maskoban.diffusion.side_by_side import Done, Share, cut, side_by_side
@@ -30,7 +32,7 @@ Order = Literal["uniform", "confidence"]
 MOST_ATTEMPTS = 1000
 
 # What the random numbers of one board are used for (see noise.py); sweeps use what follows. Attempt a
-# reveals with the numbers a * _ATTEMPT further on; the last of an attempt's numbers decides whether it is kept.
+# uses those a * _ATTEMPT further on; the last of an attempt's numbers decides whether it is kept.
 _REVEAL_ORDER, _REVEAL_TILE, _SWEEPS = 0, 1, 2
 _ATTEMPT = 2**20
 _KEEP = _ATTEMPT - 1
@@ -44,7 +46,7 @@ class Drawing:
     ``order``: which masked cells are committed: ``uniform`` (the paper's) or ``confidence`` (the cell with the most
     probable tile first).
     ``polish``: how many sweeps follow.
-    ``critic``: the c of :func:`keeping`, by which a critic keeps what was revealed; None asks no critic.
+    ``critic``: the c of :func:`keeping`, by which a critic keeps what was drawn; None asks no critic.
     """
 
     temperature: float = 1.0
@@ -71,8 +73,8 @@ class Drawn:
     """Finished boards, and what it took to draw them."""
 
     boards: Tokens  # (n, height, width)
-    attempts: NDArray[np.int64]  # (n,): how often each was revealed until it was kept; 1 without a critic
-    commits: list[Commits]  # of the attempts that were kept, batch after batch; empty unless recorded
+    attempts: NDArray[np.int64]  # (n,): how often each was drawn until it was kept; 1 without a critic
+    commits: Commits | None  # of the attempts that were kept; None unless recorded
 
 
 def draw(
@@ -89,25 +91,14 @@ def draw(
 
     ``numbers`` says which board of this seed's sequence each one is: 0, 1, 2, ... by default.
 
-    First :func:`reveal`; where ``how`` says so, again until the critic keeps the board (:func:`keeping`), or for
-    ``MOST_ATTEMPTS``; then :func:`polish`. Cells that were given never change.
-    ``progress`` is told (evaluations done, evaluations in all) of the attempts that are kept: none is done as long
-    as they are sought. To record them they are made once more.
+    An attempt at a board is to :func:`reveal` and then to :func:`polish` it. Where ``how`` says so, there are attempts
+    until the critic keeps one (:func:`keeping`), or ``MOST_ATTEMPTS``. Cells that were given never change.
+    ``progress`` is told (evaluations done, evaluations in all) of a single attempt; one that may yet be rejected counts
+    by half of what is left.
     """
     which = np.arange(len(boards)) if numbers is None else np.asarray(numbers, dtype=np.int64)
-    work = _Work(denoiser, boards, seed, how or Drawing(), which, record)
-    reveals, sweeps = work.evaluations()
-    done = 0
-
-    def tell(evaluations: int) -> None:
-        if progress is not None:
-            progress(done + evaluations, reveals + sweeps)
-
-    work.seek(critic, max(len(boards), 1), 1, lambda which, share: tell(0))
-    if work.revealed:
-        done = reveals
-        tell(0)
-    return work.drawn([work.finish(part, tell) for part in cut(len(boards), max(len(boards), 1))])
+    work = _Work(denoiser, boards, seed, how or Drawing(), which, record, critic)
+    return work.finish(max(len(boards), 1), 1, Done(len(boards), work.evaluations(), progress))
 
 
 def draw_many(
@@ -126,29 +117,13 @@ def draw_many(
     attempt that may yet be rejected by half of what is left; what it raises ends the drawing, as Ctrl-C does, after
     the evaluation under way.
     """
-    work = _Work(denoiser, boards, seed, how or Drawing(), first + np.arange(len(boards)), record)
-    done = Done(len(boards), progress)
-    reveals, sweeps = work.evaluations()
-    afterwards = sweeps + reveals if record else sweeps
-    # The share of all work that seeking is.
-    sought = 0.0 if work.how.critic is None else reveals / max(reveals + afterwards, 1)
-    work.seek(critic, denoiser.batch, denoiser.overlap, lambda which, share: done.tell(which, sought * share))
-
-    def batch(part: slice, check: Callable[[], None]) -> Commits | None:
-        reveals, sweeps = work.evaluations(part)
-        evaluations = sweeps if work.revealed else reveals + sweeps
-
-        def tell(evaluation: int) -> None:
-            check()
-            done.tell(part, sought + (1 - sought) * evaluation / evaluations)
-
-        return work.finish(part, tell)
-
-    return work.drawn(side_by_side(denoiser.overlap, batch, cut(len(boards), denoiser.batch)))
+    which = first + np.arange(len(boards))
+    work = _Work(denoiser, boards, seed, how or Drawing(), which, record, critic)
+    return work.finish(denoiser.batch, denoiser.overlap, Done(len(boards), len(boards), progress))
 
 
 class _Work:
-    """Boards on their way from masks to finished: the attempts a critic keeps are sought, then all are finished."""
+    """Boards on their way from masks to finished: attempt after attempt, until all are kept."""
 
     def __init__(
         self,
@@ -158,98 +133,85 @@ class _Work:
         how: Drawing,
         numbers: NDArray[np.int64],
         record: bool,
+        critic: Critic | None,
     ) -> None:
+        if how.critic is not None and critic is None:
+            raise MaskobanError("drawing with a critic needs one, and none was given")
         self.denoiser, self.start, self.seed, self.how = denoiser, start, seed, how
-        self.numbers, self.record, self.revealed = numbers, record, False
+        self.numbers, self.critic = numbers, critic
         self.inside = drawn_cells(denoiser)
-        self.flat = start.reshape(len(start), denoiser.height * denoiser.width)
+        self.flat = start.reshape(len(start), denoiser.height * denoiser.width).copy()
         self.blank = np.ascontiguousarray(self.flat[:, self.inside])
         self.masked = (self.blank == MASK).sum(1)
-        self.tokens = self.blank.copy()
         self.attempts = np.zeros(len(start), dtype=np.int64)  # rejected
+        room = (1 + how.polish) * int(self.masked.max(initial=0))
+        self.commits = no_commits(start, room) if record else None
 
-    def evaluations(self, part: slice = slice(None)) -> tuple[int, int]:
-        """How many it takes to reveal these boards in one batch, and to polish them."""
-        most = int(self.masked[part].max(initial=0))
-        return min(self.how.steps or self.blank.shape[1], most), self.how.polish * most
+    def evaluations(self, boards: NDArray[np.int64] | slice = slice(None)) -> int:
+        """How many an attempt at these boards takes in one batch."""
+        most = int(self.masked[boards].max(initial=0))
+        return min(self.how.steps or most, most) + self.how.polish * most
 
-    def seek(
-        self,
-        critic: Critic | None,
-        batch: int,
-        overlap: int,
-        tell: Callable[[NDArray[np.int64], Share], None],
-    ) -> None:
-        """Reveal every board until the critic keeps it, if one is to be asked.
-
-        Rejected boards wait behind the others, so that batches are full as long as there are boards enough.
-        ``tell`` is told (boards, share done), an attempt being half of what is left.
-        """
-        if self.how.critic is None:
-            return
-        if critic is None:
-            raise MaskobanError("drawing with a critic needs one, and none was given")
-        waiting = np.arange(len(self.blank))
+    def finish(self, batch: int, overlap: int, done: Done) -> Drawn:
+        """Draw all boards, so many in a batch and so many batches at once."""
+        waiting, asked = np.arange(len(self.blank)), self.how.critic is not None
         while len(waiting):
-            front, waiting = np.split(waiting, [batch * overlap])
+            front, waiting = np.split(waiting, [batch * overlap if asked else len(waiting)])
             # Where a batch takes its time however empty it is, the next attempts at its boards fill it up.
-            ahead = 1 if overlap == 1 else max(batch // len(front), 1)
+            ahead = max(batch // len(front), 1) if asked and overlap > 1 else 1
             board = np.repeat(front, ahead)
             attempt = self.attempts[board] + np.tile(np.arange(ahead), len(front))
-            drawn = self._attempted(board, attempt, batch, overlap, tell)
-            u = uniforms(self.seed, self.numbers[board], attempt * _ATTEMPT + _KEEP, 1)[:, 0]
-            kept = (u < keeping(critic.scores(drawn), self.how.critic)) | (attempt >= MOST_ATTEMPTS - 1)
-            kept = kept.reshape(len(front), ahead)
-            found, first = kept.any(1), kept.argmax(1)
-            self.tokens[front[found]] = drawn.reshape(len(front), ahead, -1)[found, first[found]]
-            self.attempts[front] += np.where(found, first, ahead)
-            tell(front[found], 1.0)
+            parts = cut(len(board), batch)
+            made = side_by_side(overlap, partial(self._attempted, board, attempt, done), parts)
+
+            drawn = np.concatenate([tokens for tokens, _ in made])
+            kept = self._kept(drawn, board, attempt).reshape(len(front), ahead)
+            found = kept.any(1)
+            chosen = (kept & (kept.cumsum(1) == 1)).ravel()  # the first that is kept
+            self.flat[np.ix_(board[chosen], self.inside)] = drawn[chosen]
+            if self.commits is not None:
+                for part, (_, commits) in zip(parts, made, strict=True):
+                    self.commits.take(board[part][chosen[part]], commits, chosen[part])
+            self.attempts[front] += np.where(found, kept.argmax(1), ahead)
+            if asked:
+                done.tell(front[found], 1.0)
+            # Behind the others, so that batches are full as long as there are boards enough.
             waiting = np.concatenate([waiting, front[~found]])
-        self.revealed = not self.record
+        return Drawn(self.flat.reshape(self.start.shape), self.attempts + 1, self.commits)
 
     def _attempted(
         self,
         board: NDArray[np.int64],
         attempt: NDArray[np.int64],
-        batch: int,
-        overlap: int,
-        tell: Callable[[NDArray[np.int64], Share], None],
-    ) -> Tokens:
-        """What these attempts at these boards reveal."""
-        evaluations, _ = self.evaluations()
-
-        def one(part: slice, check: Callable[[], None]) -> Tokens:
-            tokens, numbers = self.blank[board[part]], self.numbers[board[part]]
-            told = np.unique(board[part])
-            made = reveal(self.denoiser, tokens, self.seed, numbers, self.how, attempt[part])
-            for evaluation, _ in enumerate(made, 1):
-                check()
-                tell(told, 1 - 0.5 ** (self.attempts[told] + evaluation / evaluations))
-            return tokens
-
-        return np.concatenate(side_by_side(overlap, one, cut(len(board), batch)))
-
-    def finish(self, part: slice, tell: Callable[[int], None]) -> Commits | None:
-        """Reveal one batch, unless that is done, and polish it; ``tell`` is told how many evaluations are done."""
-        start, numbers, tokens = self.blank[part], self.numbers[part], self.tokens[part]
-        made = polish(self.denoiser, tokens, start == MASK, self.seed, numbers, self.how)
-        if not self.revealed:
-            tokens[:] = start
-            attempts = self.attempts[part]
-            made = chain(reveal(self.denoiser, tokens, self.seed, numbers, self.how, attempts), made)
-        log = []
+        done: Done,
+        part: slice,
+        check: Callable[[], None],
+    ) -> tuple[Tokens, Commits]:
+        """One batch of these attempts at these boards: what is drawn, and, where it is to be recorded, how."""
+        board, attempt, log = board[part], attempt[part], list[Made]()
+        tokens, numbers, which = self.blank[board], self.numbers[board], np.unique(board)
+        masked, evaluations = tokens == MASK, self.evaluations(board)
+        made = chain(
+            reveal(self.denoiser, tokens, self.seed, numbers, self.how, attempt),
+            polish(self.denoiser, tokens, masked, self.seed, numbers, self.how, attempt),
+        )
         for evaluation, commits in enumerate(made, 1):
-            if self.record:
+            if self.commits is not None:
                 log.append(commits)
-            tell(evaluation)
-        return gathered(self.start[part], self.inside, log) if self.record else None
+            check()
+            share: Share = evaluation / evaluations
+            if self.how.critic is not None:
+                share = 1 - 0.5 ** (self.attempts[which] + share)
+            done.tell(which, share)
+        return tokens, gathered(self.start[board], self.inside, log)
 
-    def drawn(self, commits: list[Commits | None]) -> Drawn:
-        """The finished boards."""
-        finished = self.flat.copy()
-        finished[:, self.inside] = self.tokens
-        recorded = [each for each in commits if each is not None]
-        return Drawn(finished.reshape(self.start.shape), self.attempts + 1, recorded)
+    def _kept(self, drawn: Tokens, board: NDArray[np.int64], attempt: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which of these attempts the critic keeps, if one is to be asked."""
+        if self.how.critic is None or self.critic is None:
+            return np.ones(len(drawn), dtype=bool)
+        u = uniforms(self.seed, self.numbers[board], attempt * _ATTEMPT + _KEEP, 1)[:, 0]
+        kept: NDArray[np.bool_] = u < keeping(self.critic.scores(drawn), self.how.critic)
+        return kept | (attempt >= MOST_ATTEMPTS - 1)
 
 
 def reveal(
@@ -297,6 +259,31 @@ def reveal(
         done, left = done + count, left - count
 
 
+def polish(
+    denoiser: Denoiser,
+    tokens: Tokens,
+    masked: NDArray[np.bool_],
+    seed: int,
+    numbers: NDArray[np.int64],
+    how: Drawing,
+    attempts: NDArray[np.int64] | int = 0,
+) -> Iterator[Made]:
+    """Redraw, in place, each cell that was ``masked`` at first from the model given all others, sweep after sweep."""
+    cells, count = tokens.shape[1], masked.sum(1)
+    for sweep in range(how.polish):
+        purpose = attempts * _ATTEMPT + _SWEEPS + 2 * sweep
+        u = uniforms(seed, numbers, purpose + 1, cells)
+        place_in_order = uniforms(seed, numbers, purpose, cells)
+        order = np.argsort(np.where(masked, place_in_order, 2.0), axis=1)
+        for place in range(int(count.max())):
+            board = np.nonzero(place < count)[0]
+            cell = order[board, place]
+            tokens[board, cell] = MASK
+            t = time_told(denoiser, np.ones(len(board), dtype=np.int64))
+            p = probabilities(denoiser.logits(tokens[board], t, cell[:, None]), how.temperature)[:, 0]
+            yield _commit(tokens, board, cell, p, u)
+
+
 def keeping(scores: NDArray[np.float32], c: float) -> NDArray[np.float64]:
     """The probability min(1, exp(score) / c) with which a critic keeps a board.
 
@@ -307,29 +294,6 @@ def keeping(scores: NDArray[np.float32], c: float) -> NDArray[np.float64]:
     """
     kept: NDArray[np.float64] = np.exp(np.minimum(scores.astype(np.float64) - math.log(c), 0))
     return kept
-
-
-def polish(
-    denoiser: Denoiser,
-    tokens: Tokens,
-    masked: NDArray[np.bool_],
-    seed: int,
-    numbers: NDArray[np.int64],
-    how: Drawing,
-) -> Iterator[Made]:
-    """Redraw, in place, each cell that was ``masked`` at first from the model given all others, sweep after sweep."""
-    cells, count = tokens.shape[1], masked.sum(1)
-    for sweep in range(how.polish):
-        u = uniforms(seed, numbers, _SWEEPS + 2 * sweep + 1, cells)
-        place_in_order = uniforms(seed, numbers, _SWEEPS + 2 * sweep, cells)
-        order = np.argsort(np.where(masked, place_in_order, 2.0), axis=1)
-        for place in range(int(count.max())):
-            board = np.nonzero(place < count)[0]
-            cell = order[board, place]
-            tokens[board, cell] = MASK
-            t = time_told(denoiser, np.ones(len(board), dtype=np.int64))
-            p = probabilities(denoiser.logits(tokens[board], t, cell[:, None]), how.temperature)[:, 0]
-            yield _commit(tokens, board, cell, p, u)
 
 
 def _commit(

@@ -60,10 +60,10 @@ def side_by_side(
 
 
 class Done:
-    """Counts boards by the shares of them that are done, and tells ``progress`` (boards done, boards in all)."""
+    """Counts boards by the shares of them that are done, and tells ``progress`` how much of a ``total`` that is."""
 
-    def __init__(self, boards: int, progress: Callable[[int, int], None] | None) -> None:
-        self._share, self._sum = np.zeros(boards), 0.0
+    def __init__(self, boards: int, total: int, progress: Callable[[int, int], None] | None) -> None:
+        self._share, self._sum, self._total = np.zeros(boards), 0.0, total
         self._progress, self._telling = progress, Lock()
 
     def tell(self, which: slice | NDArray[np.int64], share: Share) -> None:
@@ -73,4 +73,5 @@ class Done:
         with self._telling:  # or one thread's older number could come after another's newer one
             self._sum += float((share - self._share[which]).sum())
             self._share[which] = share
-            self._progress(int(self._sum + 1e-6), len(self._share))  # sums of shares round a hair off
+            done = self._total * self._sum / len(self._share)
+            self._progress(int(done + 1e-6), self._total)  # sums of shares round a hair off

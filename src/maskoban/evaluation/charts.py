@@ -284,7 +284,7 @@ def cost(data: dict[str, Any]) -> Figure:
     for key, name, colour, style in (
         ("steps", "fewer, coarser steps", theme.THEIRS, "s--"),
         ("polish", "one cell a step, then polish sweeps", theme.OURS, "o-"),
-        ("critic", "a critic, then a polish sweep", theme.INK, "D-."),
+        ("critic", "no or one polish sweep, then a critic", theme.INK, "D-."),
     ):
         each = data.get(key)
         if each is None:

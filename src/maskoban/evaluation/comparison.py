@@ -57,17 +57,17 @@ def drawn_how(source: dict[str, Any]) -> list[str]:
     ['2 polish sweeps']
     >>> for each in drawn_how({"critic": 1.5, "attempts": 1.25, "polish": 1}):
     ...     print(each)
-    a critic, which tells drawn boards from the corpus's and never saw a solver, has 20 % of them drawn again
     1 polish sweep
+    a critic, which tells drawn boards from the corpus's and never saw a solver, has 20 % of them drawn again
     """
     told = []
+    if source["polish"]:
+        told.append(f"{source['polish']} polish sweep{'s' if source['polish'] > 1 else ''}")
     if source.get("critic") is not None:
         told.append(
             "a critic, which tells drawn boards from the corpus's and never saw a solver, has "
             f"{percent(1 - 1 / source['attempts'], 0)} of them drawn again"
         )
-    if source["polish"]:
-        told.append(f"{source['polish']} polish sweep{'s' if source['polish'] > 1 else ''}")
     return told
 
 
@@ -159,7 +159,7 @@ def _polished(sweeps: int) -> Callable[[Report], str | None]:
 
 
 def _kept(sweeps: int) -> Callable[[Report], str | None]:
-    """With the critic, and so many sweeps over what it kept."""
+    """With the critic, after so many sweeps."""
 
     def ours(report: Report) -> str | None:
         found = find(report, "measures", "critic") or []

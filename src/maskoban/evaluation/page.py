@@ -323,8 +323,8 @@ class _Page:
         count = self.measures["temperature"][0]["boards"]
         kept = [each for each in self.measures.get("critic", []) if each["critic"]]
         told_of_critic = (
-            " A critic tells drawn boards from the corpus’s, and what does not pass for one of those is drawn again; "
-            "it never saw a solver either."
+            " A critic tells finished drawings from the corpus’s boards, and what does not pass for one of those is "
+            "drawn again from the beginning; it never saw a solver either."
             if kept
             else ""
         )
@@ -434,7 +434,7 @@ def _settings(head: str, settings: list[Any], name: Callable[[Any], str]) -> str
 def _way(setting: Any) -> str:
     sweeps = setting["polish"]
     swept = f", {sweeps} sweep{'s' if sweeps > 1 else ''}" if sweeps else ""
-    return f"{rounded(setting['evaluations'])}{', critic' if setting['critic'] else ''}{swept}"
+    return f"{rounded(setting['evaluations'])}{swept}{', critic' if setting['critic'] else ''}"
 
 
 def _attempts(source: Any) -> str:

@@ -107,7 +107,8 @@ def _drawn(model: Model, first: int, count: int, seed: int, how: How, progress: 
             progress=lambda done, _: bar.update(task, completed=done), **how,
         )  # fmt: skip
     # Three digits of a probability are plenty, and the file is half as large.
-    probabilities = np.concatenate([each.probability() for each in drawn.commits]).astype(np.float16)
+    assert drawn.commits is not None
+    probabilities = drawn.commits.probability().astype(np.float16)
     return {"boards": drawn.boards, "probabilities": probabilities, "attempts": drawn.attempts}
 
 

@@ -78,13 +78,13 @@ def complete_how(model: Model, how: How) -> Drawing:
 
 
 def evaluations(drawing: Drawing, cells: int, attempts: float = 1) -> float:
-    """How often a network is evaluated for a board: in every attempt for its steps and by the critic, then for sweeps.
+    """How often a network is evaluated for a board: in every attempt for its steps, for its sweeps and by the critic.
 
     >>> evaluations(Drawing(polish=1, critic=2.0), 64, attempts=1.5)
-    161.5
+    193.5
     """
-    attempt = min(drawing.steps or cells, cells) + (drawing.critic is not None)
-    return attempts * attempt + drawing.polish * cells
+    steps = min(drawing.steps or cells, cells)
+    return attempts * (steps + drawing.polish * cells + (drawing.critic is not None))
 
 
 def measure_setting(
