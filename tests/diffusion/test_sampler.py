@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.tiles import MASK, TILES, WALL
 from maskoban.diffusion.commits import Commits
+from maskoban.diffusion.noise import uniforms
 from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many, pick_tiles, probabilities
 from tests.diffusion.dummies import Dummy, Joint, agrees, giving_up
 
@@ -132,15 +133,33 @@ def test_the_order_of_reveals_is_uniform() -> None:
     assert agrees(pairs.ravel(), ((1 - np.eye(9)) / 72).ravel())
 
 
-def test_confidence_order_reveals_the_most_certain_cells_first() -> None:
-    certainty = np.array([0.5, 0.9, 0.3, 0.7, 0.4, 0.8])
-    p = np.stack([np.where(np.arange(TILES) == 1, c, (1 - c) / 6) for c in certainty])
-    dummy = Dummy(p, 2, 3)
-    _, commits = recorded(dummy, blank(dummy, 5), 9, Drawing(order="confidence"))
-    assert (commits.cell == [1, 5, 3, 0, 4, 2]).all()
-    _, commits = recorded(dummy, blank(dummy, 5), 9, Drawing(order="confidence", steps=3))
-    assert (commits.cell == [1, 5, 3, 0, 4, 2]).all()
-    assert (commits.step == [0, 0, 1, 1, 2, 2]).all()
+@pytest.mark.parametrize("steps", [4, 2])
+def test_confidence_order_commits_the_most_probable_of_fresh_candidates(steps: int) -> None:
+    """The slow and obvious way: a board at a time, a candidate for every cell in every step."""
+    joint = Joint(3)
+    drawn = draw(joint, blank(joint, 60), 9, Drawing(order="confidence", steps=steps)).boards
+    for board in range(60):
+        tokens = np.full((1, 4), MASK, np.uint8)
+        for step in range(steps):
+            u = uniforms(9, np.array([board]), 2**19 + step, 4)[0]
+            p = probabilities(joint.logits(tokens, np.array([4]), np.arange(4)[None]), 1.0)[0]
+            candidates = [int(pick_tiles(p[cell], u[cell])) for cell in range(4)]
+            masked = [cell for cell in range(4) if tokens[0, cell] == MASK]
+            best = sorted(masked, key=lambda cell: -p[cell, candidates[cell]])
+            for cell in best[: 4 // steps]:
+                tokens[0, cell] = candidates[cell]
+        assert (drawn[board].ravel() == tokens).all()
+
+
+def test_confidence_order_drowns_boards_in_the_likeliest_tile() -> None:
+    """With k cells left, one of k candidates is a wall with probability 1 - 0.4^k, and then a wall is committed."""
+    dummy = Dummy(np.tile([0.6, 0.4, 0, 0, 0, 0, 0], (4, 1)), 2, 2)
+    boards = draw(dummy, blank(dummy, 20_000), 5, Drawing(order="confidence")).boards
+    walls = np.ones(1)  # the distribution of their number
+    for left in range(1, 5):
+        walls = np.convolve(walls, [0.4**left, 1 - 0.4**left])
+    assert agrees(np.bincount((boards == WALL).sum((1, 2)), minlength=5), walls)
+    assert (boards == WALL).mean() > 0.8
 
 
 def test_the_network_is_told_the_papers_time() -> None:

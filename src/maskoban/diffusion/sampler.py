@@ -31,10 +31,11 @@ Order = Literal["uniform", "confidence"]
 #: What a board's last attempt gives is kept whatever a critic says.
 MOST_ATTEMPTS = 1000
 
-# What the random numbers of one board are used for (see noise.py); sweeps use what follows. Attempt a
-# uses those a * _ATTEMPT further on; the last of an attempt's numbers decides whether it is kept.
+# What the random numbers of one board are used for (see noise.py); sweeps use what follows, and every step's candidates
+# what follows _CANDIDATES. Attempt a uses those a * _ATTEMPT further on; the last of them decides whether it is kept.
 _REVEAL_ORDER, _REVEAL_TILE, _SWEEPS = 0, 1, 2
 _ATTEMPT = 2**20
+_CANDIDATES = _ATTEMPT // 2
 _KEEP = _ATTEMPT - 1
 
 
@@ -43,8 +44,8 @@ class Drawing:
     """How to draw: everything but the model, the boards to fill and the seed.
 
     ``steps``: how many network evaluations the reveal may take; None reveals one cell at a time.
-    ``order``: which masked cells are committed: ``uniform`` (the paper's) or ``confidence`` (the cell with the most
-    probable tile first).
+    ``order``: which masked cells are committed: ``uniform`` (the paper's) or ``confidence`` (those whose candidate tile
+    is the most probable: the paper's comparison, which drowns boards in walls).
     ``polish``: how many sweeps follow.
     ``critic``: the c of :func:`keeping`, by which a critic keeps what was drawn; None asks no critic.
     """
@@ -224,15 +225,18 @@ def reveal(
 ) -> Iterator[Made]:
     """Algorithm 2 on (n, drawn cells) tokens, in place: the commits of one evaluation after the other.
 
-    While cells are masked, at step s of T commit n = max(ceil(|M| / (T - s)), 1) of them, chosen uniformly, each
-    drawn from softmax(logits / temperature). The network is told t = T |M| / cells, which is the
-    paper's t = T - s whenever T is the number of cells. ``attempts`` says for how many-th time each is drawn, from 0.
+    While cells are masked, at step s of T draw a candidate tile for each from softmax(logits / temperature), commit
+    n = max(ceil(|M| / (T - s)), 1) of them, and forget the others. ``uniform``: which ones is random, so the others
+    need not be drawn at all. ``confidence``: those whose candidate has the highest probability. The network is told
+    t = T |M| / cells, which is the paper's t = T - s whenever T is the number of cells. ``attempts`` says for how
+    many-th time each is drawn, from 0.
     """
     masked = tokens == MASK
     cells = tokens.shape[1]
-    u = uniforms(seed, numbers, attempts * _ATTEMPT + _REVEAL_TILE, cells)
+    purpose = attempts * _ATTEMPT
+    u = uniforms(seed, numbers, purpose + _REVEAL_TILE, cells)
     # Masked cells first, in a random order a board; given cells behind them.
-    place_in_order = uniforms(seed, numbers, attempts * _ATTEMPT + _REVEAL_ORDER, cells)
+    place_in_order = uniforms(seed, numbers, purpose + _REVEAL_ORDER, cells)
     order = np.argsort(np.where(masked, place_in_order, 2.0), axis=1)
     left = masked.sum(1)
     done = np.zeros(len(tokens), dtype=np.int64)
@@ -243,8 +247,9 @@ def reveal(
         if how.order == "confidence":
             everywhere = np.broadcast_to(np.arange(cells), tokens.shape)
             p = probabilities(denoiser.logits(tokens, t, everywhere), how.temperature)
-            certainty = np.where(tokens == MASK, p.max(2), -1.0)
-            ranked = np.argsort(-certainty, axis=1, kind="stable")
+            u = uniforms(seed, numbers, purpose + _CANDIDATES + step, cells)
+            confidence = np.take_along_axis(p, pick_tiles(p, u)[..., None], axis=2)[..., 0]
+            ranked = np.argsort(np.where(tokens == MASK, -confidence, 1.0), axis=1, kind="stable")
             board, rank = np.nonzero(np.arange(cells) < count[:, None])
             cell = ranked[board, rank]
             chosen = p[board, cell]

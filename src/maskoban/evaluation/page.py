@@ -342,8 +342,9 @@ class _Page:
                     "temperature", "Solvability and walls against temperature; bands are 95 % intervals."
                 ),
             )
-            + "<h3>Which cell next?</h3><p>Cells are revealed in random order; the other way is to reveal the "
-            'most certain cell first. <span class="stated">The paper finds that this drowns boards in walls, '
+            + "<h3>Which cell next?</h3><p>Cells are revealed in random order; the other way draws a tile for every "
+            "cell and commits the one that was the most probable. "
+            '<span class="stated">The paper finds that this drowns boards in walls, '
             f"the surest tile of all: {PAPER['walls'].text} become {PAPER['confidence_walls'].text}.</span></p>"
             + pair(_settings("order", self.measures["order"], lambda each: each["order"]), "")
             + "<h3>What does quality cost?</h3><p>Fewer steps reveal several cells at once, each unaware "
