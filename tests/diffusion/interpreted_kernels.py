@@ -14,9 +14,9 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maskoban.diffusion import kernels
-from maskoban.diffusion.attention import attend_reference, rotary_table
+from maskoban.diffusion.attention import attend_reference, mix_reference, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import dropout
-from maskoban.diffusion.feedforward import row_units, squared_relu_linear
+from maskoban.diffusion.feedforward import rms_norm, row_units, squared_relu_linear
 
 
 class Untuned:
@@ -62,6 +62,19 @@ def main() -> None:
         kind = f"attention {height}x{width} rotate {rotate} dropout {p}"
         print(json.dumps({"kernel": kind, "forward": error(mine, expected.detach()),
                           "backward": error(dmine, dexpected)}))  # fmt: skip
+
+    kernels._forward, kernels._mix = Untuned(forward, ROWS=32), Untuned(kernels._mix.fn)
+    rotary = rotary_table(4, 5, 32)
+    x, weight = 3 * torch.randn(2, 20, 64).half(), torch.randn(192, 64).half()
+    plain = rms_norm(x.float()) @ weight.float().T
+    product, none = (x.float() @ weight.float().T).half(), torch.zeros(2, dtype=torch.int64)
+    mine = kernels.forward(product, rotary, none, 2, True, 0.0, row_units(x))
+    print(json.dumps({"kernel": "attention of normalised rows",
+                      "forward": error(mine, attend_reference(plain, 2, rotary))}))  # fmt: skip
+    q = normalise_and_rotate(torch.randn(2, 2, 1, 32), rotary[:, 7:8]).half()
+    expected = mix_reference(q.float(), product[..., :64].float(), x.float(), rotary)
+    mine = kernels.mix(q, product[..., :64], x, rotary)
+    print(json.dumps({"kernel": "attention of one cell", "forward": error(mine, expected)}))
 
     kernels._relu_squared = Untuned(kernels._relu_squared.fn, BM=32, BN=64, BK=32)
     tiles = Untuned(kernels._relu_squared_tiles.fn, BM=32, BN=64, BK=64, PER_SM=2)

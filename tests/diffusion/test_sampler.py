@@ -275,6 +275,20 @@ def test_boards_do_not_depend_on_the_batch(how: Drawing) -> None:
     assert (late == whole[30:]).all()
 
 
+def test_blank_boards_are_asked_for_once_where_there_are_many() -> None:
+    dummy, other = Dummy(some_distributions(9), 3, 3), Dummy(some_distributions(9), 3, 3)
+    dummy.batch, other.batch = 16, 50
+    many = draw_many(dummy, blank(dummy, 50), 3, record=True)
+    assert [len(t) for t in dummy.told] == [9] + 8 * [16] + 8 * [16] + 8 * [16] + 8 * [2]
+    one = draw_many(other, blank(other, 50), 3, record=True)
+    assert [len(t) for t in other.told] == 9 * [50]
+    assert (many.boards == one.boards).all()
+    assert many.commits is not None
+    assert one.commits is not None
+    np.testing.assert_array_equal(many.commits.probability(), one.commits.probability())
+    assert (dummy.told[0] == other.told[0][0]).all()  # the time
+
+
 def test_many_boards_are_counted_as_they_are_done() -> None:
     joint, told = Joint(5), list[tuple[int, int]]()
     joint.batch = 15

@@ -75,9 +75,9 @@ def test_a_critic_learns_to_tell_the_corpus_from_drawings(place: Path, tmp_path:
     # What it saw was drawn one cell a step, and is kept.
     with np.load(tmp_path / "boards.npz") as file:
         boards = file["boards"]
-        assert int(file["polish"]) == 0
-    assert (boards[:30] == drawn(place, 30, polish=0)).all()
-    assert known(tmp_path)["settings"]["polish"] == 0
+        assert int(file["polish"]) == 1  # the model's own
+    assert (boards[:30] == drawn(place, 30, polish=1)).all()
+    assert known(tmp_path)["settings"]["polish"] == 1
 
     # What is kept is the best there was, and the scores of the file are those that were measured.
     log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
@@ -95,13 +95,13 @@ def test_a_critic_learns_to_tell_the_corpus_from_drawings(place: Path, tmp_path:
 
 def test_other_sweeps_can_be_asked_for(place: Path, tmp_path: Path, clock: None) -> None:
     kept = tmp_path / "boards.npz"
-    run(place, tmp_path / "swept", "--drawn", 20, "--minutes", 0.01, "--polish", 1, "--boards-out", kept)
-    assert known(tmp_path / "swept")["settings"]["polish"] == 1
+    run(place, tmp_path / "swept", "--drawn", 20, "--minutes", 0.01, "--polish", 2, "--boards-out", kept)
+    assert known(tmp_path / "swept")["settings"]["polish"] == 2
     with np.load(kept) as file:
-        assert (file["boards"] == drawn(place, 20, polish=1)).all()
+        assert (file["boards"] == drawn(place, 20, polish=2)).all()
     # The file says how its boards were drawn.
     run(place, tmp_path / "again", "--drawn", kept, "--minutes", 0.01)
-    assert known(tmp_path / "again")["settings"]["polish"] == 1
+    assert known(tmp_path / "again")["settings"]["polish"] == 2
     np.savez(tmp_path / "silent.npz", boards=drawn(place, 20, polish=0))
     run(place, tmp_path / "told", "--drawn", tmp_path / "silent.npz", "--minutes", 0.01, "--polish", 3)
     assert known(tmp_path / "told")["settings"]["polish"] == 3

@@ -13,8 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from maskoban.diffusion.dropout import kept
+from maskoban.diffusion.feedforward import rms_norm, row_units
 
 try:  # Triton is there wherever torch has CUDA; nothing else needs it
     from maskoban.diffusion import kernels
@@ -93,9 +95,7 @@ def attend(
     >>> attend(torch.randn(2, 64, 3 * 256), heads=4, rotary=rotary_table(8, 8, 64)).shape
     torch.Size([2, 64, 256])
     """
-    cells, head_width = qkv.shape[1], qkv.shape[2] // (3 * heads)
-    fits = cells <= 128 and head_width in (32, 64) and qkv.dtype in (torch.bfloat16, torch.float16)
-    if kernels is None or not qkv.is_cuda or not fits:
+    if not _fits(qkv, qkv.shape[2] // (3 * heads)):
         return attend_reference(qkv, heads, rotary, dropout, seed)
     table = rotary if rotary is not None else qkv.new_zeros((2, 1, 1), dtype=torch.float32)
     if seed is None:
@@ -104,7 +104,69 @@ def attend(
     return out
 
 
+def _fits(x: Tensor, head_width: int) -> bool:
+    """Whether there are kernels for boards of this many cells, on this device and in this dtype."""
+    small = x.shape[1] <= 128 and head_width in (32, 64)
+    return kernels is not None and x.is_cuda and small and x.dtype in (torch.bfloat16, torch.float16)
+
+
+def attend_normed(x: Tensor, weight: Tensor, heads: int, rotary: Tensor) -> Tensor:
+    """``attend(norm(x) W^T)`` for a weight (3 * d, d): (boards, cells, d) to (boards, cells, d).
+
+    A row's norm is a factor of its product. Where no gradient is wanted the fused kernel applies it there, and no
+    normalised x is ever written.
+    """
+    weight = weight.to(x.dtype)
+    if torch.is_grad_enabled() or not _fits(x, x.shape[2] // heads):
+        return attend(F.linear(rms_norm(x), weight), heads, rotary)
+    out: Tensor = _fused_normed(F.linear(x, weight), row_units(x), rotary, heads)
+    return out
+
+
+def mix_reference(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
+    """Plain torch. What some cells' queries find on their board: the rows of norm(x), mixed by their attention.
+
+    q is (boards, heads, k, head width), normalised and rotated; ``key`` is x W^T, (boards, cells, d), neither.
+    Returns (boards, heads, k, d). Values are linear in the rows, so that they may be taken of the mixture.
+    """
+    boards, heads, k, width = q.shape
+    key = (key.float() * row_units(x)).to(x.dtype).view(boards, -1, heads, width).transpose(1, 2)
+    scores = (q @ normalise_and_rotate(key, rotary).transpose(-1, -2)).float() / math.sqrt(width)
+    weights = torch.softmax(scores, dim=-1).to(x.dtype)
+    return (weights.flatten(1, 2) @ rms_norm(x)).view(boards, heads, k, -1)
+
+
+def mix(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
+    """:func:`mix_reference`, by the fused kernel where one cell a board asks, and no gradient is wanted.
+
+    >>> mix(torch.randn(2, 4, 1, 64), torch.randn(2, 64, 256), torch.randn(2, 64, 256), rotary_table(8, 8, 64)).shape
+    torch.Size([2, 4, 1, 256])
+    """
+    d = x.shape[2]
+    if torch.is_grad_enabled() or q.shape[2] > 1 or d & (d - 1) or not _fits(x, q.shape[3]):
+        return mix_reference(q, key, x, rotary)
+    out: Tensor = _fused_mix(q, key, x, rotary)
+    return out
+
+
 if kernels is not None:
+
+    @torch.library.custom_op("maskoban::attend_normed", mutates_args=())
+    def _fused_normed(qkv: Tensor, unit: Tensor, rotary: Tensor, heads: int) -> Tensor:
+        seed = torch.zeros(2, dtype=torch.int64, device=qkv.device)
+        return kernels.forward(qkv, rotary, seed, heads, True, 0.0, unit)
+
+    @_fused_normed.register_fake
+    def _(qkv: Tensor, unit: Tensor, rotary: Tensor, heads: int) -> Tensor:
+        return qkv.new_empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3)
+
+    @torch.library.custom_op("maskoban::mix", mutates_args=())
+    def _fused_mix(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
+        return kernels.mix(q, key, x, rotary)
+
+    @_fused_mix.register_fake
+    def _(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
+        return x.new_empty(x.shape[0], q.shape[1], 1, x.shape[2])
 
     @torch.library.custom_op("maskoban::attend", mutates_args=())
     def _fused(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:

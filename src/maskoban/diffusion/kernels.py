@@ -1,9 +1,9 @@
 """Kernels for CUDA devices, in Triton: attention over one board, and a norm, linear layer and squared ReLU in one.
 
-Attention runs one program per board and head, everything in registers. Forward reads q, k, v once and writes
-the mixed values once. Backward keeps nothing from the forward pass: it recomputes the weights (a few thousand
-products) instead of reading them back, which is cheaper at this size. Where rotary positions turn (first,
-second) pairs, a head's vectors are held as two halves.
+Attention runs one program per board and head (per board alone where a single cell asks), everything in registers.
+Forward reads q, k, v once and writes the mixed values once. Backward keeps nothing from the forward pass: it
+recomputes the weights (a few thousand products) instead of reading them back, which is cheaper at this size. Where
+rotary positions turn (first, second) pairs, a head's vectors are held as two halves.
 
 Triton's tuner is not made for threads, and drawing uses two: one launch at a time.
 
@@ -105,14 +105,17 @@ def _fitting(configs, positional, **named):
 
 
 @triton.autotune(
-    _ATTENTION, key=["boards", "cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting}
+    _ATTENTION,
+    key=["boards", "cells", "HALF", "P", "SCALED"],
+    prune_configs_by={"early_config_prune": _fitting},
 )
 @triton.jit
 def _forward(
-    qkv, rotary, seed, out, boards, cells, d, scale,
+    qkv, unit, rotary, seed, out, boards, cells, d, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
-    ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
+    ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, SCALED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
+    """``unit`` is a factor of every row of qkv, where rows are SCALED."""
     program = tl.program_id(0)
     board, head = (program // HEADS).to(tl.int64), program % HEADS
     start = qkv + board * cells * 3 * d + head * 2 * HALF
@@ -120,15 +123,20 @@ def _forward(
     inside = keys < cells
     column = tl.arange(0, 2 * HALF)
     dtype = qkv.dtype.element_ty
+    units = unit + board * cells
     k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
     k2 = k1
     if ROTATE:
         k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
+    v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
+    if SCALED:
+        kfactor = tl.load(units + keys, mask=inside, other=0.0)[:, None]
+        k1, k2, v = k1 * kfactor, k2 * kfactor, (v * kfactor).to(dtype)
+    if ROTATE:
         kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
         kunit = _unit(k1, k2, 2 * HALF)[:, None]
         k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
     k1, k2 = k1.to(dtype), k2.to(dtype)
-    v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
     for first in range(0, BLOCK, ROWS):
         rows = first + tl.arange(0, ROWS)
         here = rows < cells
@@ -136,9 +144,13 @@ def _forward(
         q2 = q1
         if ROTATE:
             q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
+        if SCALED:
+            factor = tl.load(units + rows, mask=here, other=0.0)[:, None]
+            q1, q2 = q1 * factor, q2 * factor
+        if ROTATE:
             cos, sin = _angles(rotary, rows, here, cells, HALF)
-            unit = _unit(q1, q2, 2 * HALF)[:, None]
-            q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
+            qunit = _unit(q1, q2, 2 * HALF)[:, None]
+            q1, q2 = (q1 * cos - q2 * sin) * qunit, (q1 * sin + q2 * cos) * qunit
         weights = _weights(q1.to(dtype), q2.to(dtype), k1, k2, inside, scale, FULL, ROTATE)
         if P > 0:
             weights = tl.where(_kept_weights(seed, program, rows, LEAST, BLOCK), weights, 0.0)
@@ -249,11 +261,28 @@ def _launch(qkv: Tensor, heads: int, rotate: bool, dropout: float) -> dict[str, 
     }
 
 
-def forward(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:
+def forward(
+    qkv: Tensor,
+    rotary: Tensor,
+    seed: Tensor,
+    heads: int,
+    rotate: bool,
+    dropout: float,
+    unit: Tensor | None = None,
+) -> Tensor:
     qkv = qkv.contiguous()
     out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
+    scaled = unit is not None
     with _LAUNCHING:
-        _forward[(qkv.shape[0] * heads,)](qkv, rotary, seed, out, **_launch(qkv, heads, rotate, dropout))
+        _forward[(qkv.shape[0] * heads,)](
+            qkv,
+            unit if scaled else rotary,
+            rotary,
+            seed,
+            out,
+            SCALED=scaled,
+            **_launch(qkv, heads, rotate, dropout),
+        )
     return out
 
 
@@ -267,6 +296,47 @@ def backward(
             grad, qkv, rotary, seed, dqkv, **_launch(qkv, heads, rotate, dropout)
         )
     return dqkv
+
+
+@triton.autotune([triton.Config({}, num_warps=warps) for warps in (4, 8, 16)], key=["boards", "cells", "D"])
+@triton.jit
+def _mix(
+    q, key, x, rotary, mixed, boards, cells, scale,
+    D: tl.constexpr, HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr,
+):  # fmt: skip
+    """One cell's query of every head against one board, read once: what :func:`attention.mix_reference` gives."""
+    board = tl.program_id(0).to(tl.int64)
+    rows, columns, half = tl.arange(0, BLOCK), tl.arange(0, D), tl.arange(0, HALF)
+    inside = rows < cells
+    normed = _vectors(x + board * cells * D, rows, inside, D, D)
+    unit = 1.0 / tl.sqrt(tl.sum(normed * normed, 1) / D + 1e-6)
+    normed *= unit[:, None]
+    cos, sin = _angles(rotary, rows, inside, cells, HALF)
+    for head in tl.static_range(HEADS):
+        start = key + board * cells * D + head * 2 * HALF
+        k1 = _vectors(start, rows, inside, D, HALF) * unit[:, None]
+        k2 = _vectors(start + HALF, rows, inside, D, HALF) * unit[:, None]
+        at = q + (board * HEADS + head) * 2 * HALF + half
+        q1, q2 = tl.load(at).to(tl.float32)[None, :], tl.load(at + HALF).to(tl.float32)[None, :]
+        products = tl.sum((k1 * cos - k2 * sin) * q1 + (k1 * sin + k2 * cos) * q2, 1)
+        scores = tl.where(inside, products * _unit(k1, k2, 2 * HALF) * scale, float("-inf"))
+        powers = tl.exp(scores - tl.max(scores, 0))
+        row = tl.sum(normed * (powers / tl.sum(powers, 0))[:, None], 0)
+        tl.store(mixed + (board * HEADS + head) * D + columns, row.to(mixed.dtype.element_ty))
+
+
+def mix(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
+    """q (boards, heads, 1, head width), key and x (boards, cells, d)."""
+    q, key, x = q.contiguous(), key.contiguous(), x.contiguous()
+    (boards, cells, d), heads = x.shape, q.shape[1]
+    mixed = torch.empty(boards, heads, 1, d, dtype=x.dtype, device=x.device)
+    block = triton.next_power_of_2(cells)
+    with _LAUNCHING:
+        _mix[(boards,)](
+            q, key, x, rotary, mixed, boards, cells, 1.0 / math.sqrt(d // heads),
+            D=d, HEADS=heads, HALF=d // heads // 2, BLOCK=block,
+        )  # fmt: skip
+    return mixed
 
 
 @triton.autotune(

@@ -21,7 +21,7 @@ from torch.nn import functional as F
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, TILES
-from maskoban.diffusion.attention import attend, normalise_and_rotate, rotary_table
+from maskoban.diffusion.attention import attend, attend_normed, mix, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import draw_seeds, dropout
 from maskoban.diffusion.feedforward import gelu_dropout, rms_norm, squared_relu_linear
 
@@ -191,30 +191,35 @@ class InteriorNetwork(Network):
         self, tokens: Tensor, place: Tensor, stacks: Sequence[Tensor], cells: Tensor | None = None
     ) -> Tensor:
         """What the head reads, (boards, k, d): with ``place`` added to the tokens, and these matrices."""
-        x = rms_norm(self.embed(tokens, self.token.weight) + place.to(self.dtype))
         blocks = list(zip(*(stack.unbind(0) for stack in stacks), strict=True))
+        known = not self.training and place.dim() == 2 and len(tokens) > MASK + 1
+        if known:  # as many different rows as tokens times cells, however many boards
+            table = rms_norm(self.token.weight.to(self.dtype)[:, None] + place.to(self.dtype)).flatten(0, 1)
+            row = tokens * self.cells + torch.arange(self.cells, device=tokens.device)
+            x = F.embedding(row, table)
+        else:
+            x = rms_norm(self.embed(tokens, self.token.weight) + place.to(self.dtype))
         for i, (qkv, out, up, down) in enumerate(blocks):
-            y = rms_norm(x)
-            if cells is None or i + 1 < len(blocks):
-                y = attend(self.linear(y, qkv.flatten(0, 1)), self.heads, self.rotary)
-            else:
-                y = self._attend_from(y, qkv, cells)
+            if cells is not None and i + 1 == len(blocks):
+                y = self._attend_from(x, qkv, cells)
                 x = pick(x, cells)
+            elif known and i == 0:
+                whole = self.linear(rms_norm(table), qkv.flatten(0, 1))
+                y = attend(F.embedding(row, whole), self.heads, self.rotary)
+            else:
+                y = attend_normed(x, qkv.flatten(0, 1), self.heads, self.rotary)
             x = self.add_linear(x, y, out)
             x = self.add_linear(x, squared_relu_linear(x, up), down)
         return rms_norm(x)
 
-    def _attend_from(self, y: Tensor, qkv: Tensor, cells: Tensor) -> Tensor:
+    def _attend_from(self, x: Tensor, qkv: Tensor, cells: Tensor) -> Tensor:
         """The same attention with queries at ``cells`` only: (boards, all cells, d) to (boards, k, d)."""
         boards, k = cells.shape
-        split = (boards, -1, self.heads, self.d // self.heads)
-        q = self.linear(pick(y, cells), qkv[0]).view(split).transpose(1, 2)  # (boards, heads, k, head width)
-        key, value = self.linear(y, qkv[1:].flatten(0, 1)).chunk(2, dim=-1)
-        key, value = key.reshape(split).transpose(1, 2), value.reshape(split).transpose(1, 2)
+        q = self.linear(rms_norm(pick(x, cells)), qkv[0]).view(boards, k, self.heads, -1).transpose(1, 2)
         q = normalise_and_rotate(q, self.rotary[:, cells][:, :, None])
-        key = normalise_and_rotate(key, self.rotary)
-        weights = torch.softmax((q @ key.transpose(-1, -2)).float() / math.sqrt(q.shape[-1]), dim=-1)
-        return (weights.to(value.dtype) @ value).transpose(1, 2).reshape(boards, k, self.d)
+        mixed = mix(q, self.linear(x, qkv[1]), x, self.rotary)  # (boards, heads, k, d)
+        values = qkv[2].to(x.dtype).view(self.heads, -1, self.d)
+        return torch.einsum("bhkd,hed->bkhe", mixed, values).reshape(boards, k, self.d)
 
 
 def build_network(settings: Mapping[str, Any]) -> Network:

@@ -145,6 +145,11 @@ class _Work:
         self.blank = np.ascontiguousarray(self.flat[:, self.inside])
         self.masked = (self.blank == MASK).sum(1)
         self.attempts = np.zeros(len(start), dtype=np.int64)  # rejected
+        # Before anything is revealed all boards are the same one: of more than a batch, it is asked for once.
+        self.first: NDArray[np.float32] | None = None
+        cells = len(self.inside)
+        if len(start) > max(denoiser.batch, cells) and self.masked.min() == cells and how.order == "uniform":
+            self.first = first_logits(denoiser)
         room = (1 + how.polish) * int(self.masked.max(initial=0))
         self.commits = no_commits(start, room) if record else None
 
@@ -193,7 +198,7 @@ class _Work:
         tokens, numbers, which = self.blank[board], self.numbers[board], np.unique(board)
         masked, evaluations = tokens == MASK, self.evaluations(board)
         made = chain(
-            reveal(self.denoiser, tokens, self.seed, numbers, self.how, attempt),
+            reveal(self.denoiser, tokens, self.seed, numbers, self.how, attempt, self.first),
             polish(self.denoiser, tokens, masked, self.seed, numbers, self.how, attempt),
         )
         for evaluation, commits in enumerate(made, 1):
@@ -222,6 +227,7 @@ def reveal(
     numbers: NDArray[np.int64],
     how: Drawing,
     attempts: NDArray[np.int64] | int = 0,
+    first: NDArray[np.float32] | None = None,
 ) -> Iterator[Made]:
     """Algorithm 2 on (n, drawn cells) tokens, in place: the commits of one evaluation after the other.
 
@@ -229,7 +235,8 @@ def reveal(
     n = max(ceil(|M| / (T - s)), 1) of them, and forget the others. ``uniform``: which ones is random, so the others
     need not be drawn at all. ``confidence``: those whose candidate has the highest probability. The network is told
     t = T |M| / cells, which is the paper's t = T - s whenever T is the number of cells. ``attempts`` says for how
-    many-th time each is drawn, from 0.
+    many-th time each is drawn, from 0; ``first`` what :func:`first_logits` gives, if nothing is revealed yet and
+    it is known.
     """
     masked = tokens == MASK
     cells = tokens.shape[1]
@@ -256,7 +263,9 @@ def reveal(
         else:
             place = np.minimum(done[:, None] + np.arange(int(count.max())), cells - 1)
             ask = np.take_along_axis(order, place, axis=1)
-            p = probabilities(denoiser.logits(tokens, t, ask), how.temperature)
+            known = first if step == 0 else None
+            logits = denoiser.logits(tokens, t, ask) if known is None else known[ask]
+            p = probabilities(logits, how.temperature)
             board, rank = np.nonzero(np.arange(ask.shape[1]) < count[:, None])
             cell = ask[board, rank]
             chosen = p[board, rank]
@@ -332,6 +341,14 @@ def drawn_cells(denoiser: Denoiser) -> NDArray[np.int64]:
     m = denoiser.margin
     grid = np.arange(denoiser.height * denoiser.width).reshape(denoiser.height, denoiser.width)
     return grid[m : denoiser.height - m, m : denoiser.width - m].ravel()
+
+
+def first_logits(denoiser: Denoiser) -> NDArray[np.float32]:
+    """The logits of every cell while all are masked, (cells, tiles): each asked for by itself, as in drawing."""
+    cells = len(drawn_cells(denoiser))
+    tokens = np.full((cells, cells), MASK, dtype=np.uint8)
+    t = time_told(denoiser, np.full(cells, cells))
+    return denoiser.logits(tokens, t, np.arange(cells)[:, None])[:, 0].copy()
 
 
 def time_told(denoiser: Denoiser, masked: NDArray[np.int64]) -> NDArray[np.int64]:

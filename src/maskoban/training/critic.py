@@ -3,8 +3,8 @@
     python -m maskoban.training.critic --model best --corpus boxoban-medium-train \\
         --held-out boxoban-medium-valid --drawn 1000000 --minutes 5 --out runs/critic
 
-A critic judges boards before their polish sweeps, so it learns from boards drawn one cell a step and nothing else
-(``--polish`` says otherwise). The file says with how many sweeps.
+A critic judges finished boards, so it learns from boards drawn in the model's own way but for the critic: one cell a
+step, then the polish sweeps on the model's card (``--polish`` says otherwise). The file says with how many.
 
 Half of every batch are levels of the corpus, half drawings of the model, each turned by a random symmetry the
 critic is told; it learns which is which by cross-entropy (``diffusion/critic_network.py`` says what that gives).
@@ -223,13 +223,15 @@ def auc(high: Scores, low: Scores) -> float:
     return float((rank[: len(high)].sum() - len(high) * (len(high) - 1) / 2) / (len(high) * len(low)))
 
 
-def drawings(denoiser: TorchDenoiser, asked: str, polish: int | None, seed: int) -> tuple[Tokens, int]:
+def drawings(
+    denoiser: TorchDenoiser, asked: str, polish: int | None, own: int, seed: int
+) -> tuple[Tokens, int]:
     """So many drawings, or those of an npz file, (n, height, width), and the polish sweeps they were made with.
 
-    Where ``polish`` leaves it open there are none, or as many as the file says.
+    Where ``polish`` leaves it open they are the model's ``own``, or what the file says.
     """
     if asked.isdigit():
-        how = Drawing(polish=polish or 0)
+        how = Drawing(polish=own if polish is None else polish)
         return draw_many(denoiser, blank(denoiser, int(asked)), seed, how).boards, how.polish
     try:
         with np.load(asked) as file:
@@ -277,7 +279,9 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--boards-out", type=Path, metavar="FILE", help="keep the drawings: an npz for --drawn")
     p.add_argument(
-        "--polish", type=int, help="sweeps over every drawing (default: none, or what the file says)"
+        "--polish",
+        type=int,
+        help="sweeps over every drawing (default: the model's own, or what the file says)",
     )
     p.add_argument("--out", type=Path, required=True, help="folder of the run: critic, log, held-out scores")
     default = "cuda" if torch.cuda.is_available() else "cpu"
@@ -301,9 +305,9 @@ def run(arguments: list[str]) -> float:
         check_place(a.boards_out)
     if a.out.exists() and not a.out.is_dir():
         raise MaskobanError(f"{a.out}: is a file, and a folder for the run is wanted")
-    denoiser, _ = load_torch(_folder(a.model), a.device)
+    denoiser, facts = load_torch(_folder(a.model), a.device)
     real, held = (_cells(denoiser, load(corpus), corpus) for corpus in (a.corpus, a.held_out))
-    boards, polish = drawings(denoiser, a.drawn, a.polish, settings.seed)
+    boards, polish = drawings(denoiser, a.drawn, a.polish, facts.get("polish", 0), settings.seed)
     if a.boards_out is not None:
         with whole_file(a.boards_out) as file:
             np.savez_compressed(file, boards=boards, polish=polish)
