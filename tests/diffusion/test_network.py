@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskoban.diffusion.feedforward import add_product
 from maskoban.diffusion.network import InteriorNetwork, PaperNetwork, sinusoid
 
 
@@ -191,3 +192,22 @@ def test_training_and_evaluation_embed_alike() -> None:
     network = shaken(InteriorNetwork(5, 5, d=16, blocks=1, heads=1, hidden=16), 7)
     tokens = torch.randint(0, 8, (2, 9))
     torch.testing.assert_close(network.train()(tokens), network.eval()(tokens))
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+def test_many_boards_give_what_few_give(blocks: int) -> None:
+    """Of many, the first block's products come from a table of all tokens in all places."""
+    network = shaken(InteriorNetwork(5, 6, d=16, blocks=blocks, heads=1, hidden=16), 8).eval()
+    tokens, cells = torch.randint(0, 8, (40, 12)), torch.randint(0, 12, (40, 1))
+    few = torch.cat([network(tokens[i : i + 4], None, cells[i : i + 4]) for i in range(0, 40, 4)])
+    torch.testing.assert_close(network(tokens, None, cells), few, rtol=1e-4, atol=1e-5)
+    whole = torch.cat([network(part) for part in tokens.split(5)])
+    torch.testing.assert_close(network(tokens), whole, rtol=1e-4, atol=1e-5)
+
+
+def test_adding_in_place_equals_adding() -> None:
+    torch.manual_seed(9)
+    x, y, weight = torch.randn(2, 3, 8), torch.randn(2, 3, 5), torch.randn(8, 5)
+    expected = x + y @ weight.T
+    add_product(x, y, weight)
+    torch.testing.assert_close(x, expected)

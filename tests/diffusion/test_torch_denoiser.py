@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -9,9 +11,11 @@ import pytest
 import torch
 from torch import Tensor
 
+from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK
 from maskoban.diffusion import torch_denoiser
 from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
+from maskoban.diffusion.recorded_forward import RecordedForward
 from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 
@@ -93,3 +97,22 @@ def test_recordings_are_shared_among_threads(monkeypatch: pytest.MonkeyPatch) ->
         drawn = draw_many(recorded, blank(recorded, 40), seed=3, how=how).boards
         assert (drawn == expected).all()
         assert Recording.made == 2
+
+
+@pytest.mark.parametrize(("factor", "right"), [(1.0, True), (1.01, True), (1.2, False), (math.nan, False)])
+def test_a_recording_that_differs_from_its_network_is_refused(factor: float, right: bool) -> None:
+    for network in networks():
+        recorded = RecordedForward.__new__(RecordedForward)
+        recorded._tokens = torch.full((6, network.cells), MASK, dtype=torch.uint8)
+        recorded._when = torch.ones(6, dtype=torch.int64) if network.timed else None
+        recorded._where = torch.zeros((6, 1), dtype=torch.int64)
+        recorded._logits = torch.zeros(6, 1, 7)
+
+        class Graph:
+            def replay(self, its: RecordedForward = recorded, network: Network = network) -> None:
+                assert its._tokens.unique().numel() > 1
+                its._logits.copy_(factor * network(its._tokens.long(), its._when, its._where))
+
+        recorded._graph = Graph()
+        with torch.no_grad(), nullcontext() if right else pytest.raises(MaskobanError, match="compiled"):
+            recorded._prove(network, 4)

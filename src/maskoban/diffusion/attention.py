@@ -104,6 +104,17 @@ def attend(
     return out
 
 
+def introduce(device: torch.device) -> None:
+    """Let torch's compiler meet the operator of :func:`mix` alone, before it does at the end of a network.
+
+    Where it meets one for the first time, torch 2.11 writes out everything that leads there, which takes twice as long
+    with every block: minutes for six, and no end for twelve.
+    """
+    q, x = (torch.zeros(shape, dtype=torch.bfloat16, device=device) for shape in ((1, 2, 1, 32), (1, 32, 64)))
+    with torch.no_grad():
+        torch.compile(mix)(q, x, x, torch.zeros(2, 32, 16, device=device))
+
+
 def _fits(x: Tensor, head_width: int) -> bool:
     """Whether there are kernels for boards of this many cells, on this device and in this dtype."""
     small = x.shape[1] <= 128 and head_width in (32, 64)

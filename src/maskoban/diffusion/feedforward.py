@@ -47,6 +47,18 @@ def squared_relu_linear(x: Tensor, weight: Tensor) -> Tensor:
     return y
 
 
+@torch.library.custom_op("maskoban::add_product", mutates_args=("x",))
+def add_product(x: Tensor, y: Tensor, weight: Tensor) -> None:
+    """x += y W^T, in place: of (..., n), (..., k) and (n, k), x and y contiguous.
+
+    >>> x = torch.ones(2, 1)
+    >>> add_product(x, torch.tensor([[1.0, 2.0], [3.0, 4.0]]), torch.tensor([[10.0, 1.0]]))
+    >>> x.flatten()
+    tensor([13., 35.])
+    """
+    x.view(-1, x.shape[-1]).addmm_(y.reshape(-1, y.shape[-1]), weight.T)
+
+
 def gelu_dropout(h: Tensor, p: float, seed: Tensor) -> Tensor:
     """dropout(gelu(h), p), with GELU's tanh form: what is dropped follows from the seed, the same on every device.
 

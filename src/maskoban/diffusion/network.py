@@ -23,7 +23,7 @@ from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, TILES
 from maskoban.diffusion.attention import attend, attend_normed, mix, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import draw_seeds, dropout
-from maskoban.diffusion.feedforward import gelu_dropout, rms_norm, squared_relu_linear
+from maskoban.diffusion.feedforward import add_product, gelu_dropout, rms_norm, squared_relu_linear
 
 
 class Network(nn.Module):
@@ -60,9 +60,13 @@ class Network(nn.Module):
         return F.linear(x, weight.to(x.dtype), None if bias is None else bias.to(x.dtype))
 
     def add_linear(self, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-        """x + y W^T; on a CUDA device the sum is taken inside the product, which saves a pass over x."""
+        """x + y W^T. On a CUDA device the sum is taken inside the product, which saves a pass over x, and where no
+        gradient is wanted, in x itself, which saves another: x is the caller's no longer."""
         if not x.is_cuda:
             return x + self.linear(y, weight)
+        if not torch.is_grad_enabled():
+            add_product(x, y, weight.to(y.dtype))
+            return x
         return torch.addmm(x.flatten(0, -2), y.flatten(0, -2), weight.to(y.dtype).T).view_as(x)
 
     def logits(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -11,8 +11,12 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, TILES
 from maskoban.diffusion.network import Network
+
+#: How far logits may lie from those of the same network, not compiled, as a share of their size: both are bf16's.
+TOLERANCE = 5e-2
 
 
 class RecordedForward:
@@ -41,6 +45,22 @@ class RecordedForward:
         self._graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):
             all_chunks()
+        self._prove(network, min(chunk, batch))
+
+    def _prove(self, network: Network, boards: int) -> None:
+        """Hold the recording against the same network, not compiled: a compiler can be as wrong as a kernel."""
+        random = torch.Generator(self._tokens.device).manual_seed(0)
+        self._tokens.random_(MASK + 1, generator=random)
+        self._where.random_(network.cells, generator=random)
+        self._graph.replay()
+        when = None if self._when is None else self._when[:boards]
+        exact = network(self._tokens[:boards].long(), when, self._where[:boards])
+        off = float((self._logits[:boards] - exact).norm() / exact.norm().clamp_min(1e-6))
+        if not off < TOLERANCE:
+            raise MaskobanError(
+                f"the compiled network is {off:.0%} off the network itself on {self._tokens.device}; "
+                "set MASKOBAN_KERNELS=0 to do without fused kernels"
+            )
 
     def __call__(self, tokens: Tensor, when: Tensor | None, where: Tensor) -> Tensor:
         self._tokens.copy_(tokens, non_blocking=True)

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maskoban.boards.tiles import MASK, TILES, Tokens
-from maskoban.diffusion.network import Network
+from maskoban.diffusion.attention import introduce
+from maskoban.diffusion.network import InteriorNetwork, Network
 from maskoban.diffusion.proving import prove_kernels
 from maskoban.diffusion.recorded_forward import RecordedForward
 
@@ -39,6 +40,8 @@ class TorchDenoiser:
         self._recording = Lock()
         if self.device.type == "cuda":
             prove_kernels(network, self.chunk if compiled else batch, backward=False)
+            if compiled and isinstance(network, InteriorNetwork):
+                introduce(self.device)
             self._idle = {} if compiled else None
 
     @torch.no_grad()
