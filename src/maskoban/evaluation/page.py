@@ -419,9 +419,10 @@ def _card(number: str, what: str, more: str, paper: Stated) -> str:
 
 
 def _settings(head: str, settings: list[Any], name: Callable[[Any], str]) -> str:
+    usual = settings[0]["boards"]
     rows = [
         (
-            name(each),
+            name(each) + ("" if each["boards"] == usual else f" ({each['boards']:,} boards)"),
             f"{percent(each['solvable']['share'])} ({interval(each['solvable'])})",
             f"{each['walls']['mean']:.2f}",
             NOTHING if each["median_effort"] is None else f"{each['median_effort']:,.0f}",
