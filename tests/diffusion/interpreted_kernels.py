@@ -13,10 +13,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from maskoban.diffusion import kernels
+from maskoban.diffusion import kernels, paper_layers, row_kernels
 from maskoban.diffusion.attention import attend_reference, mix_reference, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import dropout
 from maskoban.diffusion.feedforward import rms_norm, row_units, squared_relu_linear
+from maskoban.diffusion.paper_layers import add_dropped, layer_norm
 
 
 class Untuned:
@@ -91,16 +92,35 @@ def main() -> None:
         )
     )
 
-    for name in ("_gelu_dropout", "_gelu_dropout_backward"):
-        setattr(kernels, name, Untuned(getattr(kernels, name).fn, SIZE=1024))
-    h, grad = 2 * torch.randn(3, 15, 256).half(), torch.randn(3, 15, 256).half()
+    for name in ("_add_norm", "_add_norm_backward", "_gelu_dropout", "_gelu_dropout_backward"):
+        setattr(row_kernels, name, Untuned(getattr(row_kernels, name).fn, ROWS=4))
     seed = torch.tensor([777, 2**31 - 100])
+    x, y, dx, dy = (2 * torch.randn(3, 15, 64).half() for _ in range(4))
+    bias, gain, shift = (torch.randn(64, requires_grad=True) for _ in range(3))
+    leaves = [x.float().requires_grad_(), y.float().requires_grad_(), bias, gain, shift]
+    kinds = [torch.float16, torch.float16, torch.float32, torch.float32, torch.float32]
+    total = add_dropped(leaves[0], leaves[1], bias, 0.25, seed)
+    # What is normalised is what was stored, in half precision.
+    expected = total, layer_norm(total + (total.half().float() - total).detach(), gain, shift)
+    gradients = torch.autograd.grad(expected, leaves, (dx.float(), dy.float()))
+    mine = [each.detach().to(kind).requires_grad_() for each, kind in zip(leaves, kinds, strict=True)]
+    out, normed = paper_layers._add_norm(*mine, seed, 0.25)
+    pairs = zip(torch.autograd.grad((out, normed), mine, (dx, dy)), gradients, strict=True)
+    print(json.dumps({"kernel": "sum, dropout and norm",
+                      "forward": max(error(out.detach(), expected[0].detach()),
+                                     error(normed.detach(), expected[1].detach())),
+                      "backward": max(error(*pair) for pair in pairs)}))  # fmt: skip
+
+    h, grad = 2 * torch.randn(3, 15, 256).half(), torch.randn(3, 15, 256).half()
+    bias = torch.randn(256, requires_grad=True)
     exact = h.float().requires_grad_()
-    expected = dropout(F.gelu(exact, approximate="tanh"), 0.25, seed)
-    (dexpected,) = torch.autograd.grad(expected, exact, grad.float())
-    print(json.dumps({"kernel": "gelu and dropout",
-                      "forward": error(kernels.gelu_dropout(h, seed, 0.25), expected.detach()),
-                      "backward": error(kernels.gelu_dropout_backward(grad, h, seed, 0.25), dexpected)}))  # fmt: skip
+    expected = dropout(F.gelu(exact + bias, approximate="tanh"), 0.25, seed)
+    gradients = torch.autograd.grad(expected, (exact, bias), grad.float())
+    mine_h = h.clone().requires_grad_()
+    y = paper_layers._gelu_dropout(mine_h, bias, seed, 0.25)
+    pairs = zip(torch.autograd.grad(y, (mine_h, bias), grad), gradients, strict=True)
+    print(json.dumps({"kernel": "gelu and dropout", "forward": error(y.detach(), expected.detach()),
+                      "backward": max(error(*pair) for pair in pairs)}))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
-"""The wide layer of a feed-forward block, as operators with two bodies: plain torch, and fused for CUDA.
+"""Our feed-forward layer, as operators with two bodies: plain torch, and fused for CUDA.
 
-Ours, relu(norm(x) W^T)^2: the norm is applied and the square taken before the product leaves the registers, which
+relu(norm(x) W^T)^2: the norm is applied and the square taken before the product leaves the registers, which
 saves a pass over the widest activation. The backward pass needs only the result: relu(h) is its square root.
-The paper's, dropout(gelu(h)): one pass each way, the mask hashed again instead of kept.
 """
 
 from __future__ import annotations
@@ -12,8 +11,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.nn import functional as F
-
-from maskoban.diffusion.dropout import dropout
 
 try:
     from maskoban.diffusion import kernels
@@ -59,18 +56,6 @@ def add_product(x: Tensor, y: Tensor, weight: Tensor) -> None:
     x.view(-1, x.shape[-1]).addmm_(y.reshape(-1, y.shape[-1]), weight.T)
 
 
-def gelu_dropout(h: Tensor, p: float, seed: Tensor) -> Tensor:
-    """dropout(gelu(h), p), with GELU's tanh form: what is dropped follows from the seed, the same on every device.
-
-    >>> gelu_dropout(torch.tensor([-8.0, 1.0, 9.0]), 0.0, torch.tensor([5, 0])).abs()
-    tensor([0.0000, 0.8412, 9.0000])
-    """
-    if p == 0 or kernels is None or not h.is_cuda:
-        return dropout(F.gelu(h, approximate="tanh"), p, seed)
-    y: Tensor = _gelu_dropout(h, seed, p)
-    return y
-
-
 if kernels is not None:
 
     @torch.library.custom_op("maskoban::squared_relu_linear", mutates_args=())
@@ -97,29 +82,3 @@ if kernels is not None:
         return dx.to(x.dtype), None, dh.flatten(0, -2).T @ normed.to(x.dtype).flatten(0, -2)
 
     _fused.register_autograd(_differentiate, setup_context=_remember)
-
-    @torch.library.custom_op("maskoban::gelu_dropout", mutates_args=())
-    def _gelu_dropout(h: Tensor, seed: Tensor, p: float) -> Tensor:
-        return kernels.gelu_dropout(h, seed, p)
-
-    @_gelu_dropout.register_fake
-    def _(h: Tensor, seed: Tensor, p: float) -> Tensor:
-        return torch.empty_like(h)
-
-    @torch.library.custom_op("maskoban::gelu_dropout_backward", mutates_args=())
-    def _gelu_dropout_backward(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
-        return kernels.gelu_dropout_backward(grad, h, seed, p)
-
-    @_gelu_dropout_backward.register_fake
-    def _(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
-        return torch.empty_like(h)
-
-    def _remember_gelu(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        h, seed, ctx.p = inputs
-        ctx.save_for_backward(h, seed)
-
-    def _differentiate_gelu(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        h, seed = ctx.saved_tensors
-        return _gelu_dropout_backward(grad, h, seed, ctx.p), None, None
-
-    _gelu_dropout.register_autograd(_differentiate_gelu, setup_context=_remember_gelu)

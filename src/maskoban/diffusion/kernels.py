@@ -33,7 +33,7 @@ except ImportError:  # before Triton 3.4
 if os.environ.get("MASKOBAN_KERNELS") == "0":
     raise ImportError("fused kernels are switched off")
 
-_LAUNCHING = Lock()
+LAUNCHING = Lock()
 
 
 @triton.jit
@@ -76,7 +76,7 @@ def _weights(q1, q2, k1, k2, inside, scale, FULL: tl.constexpr, ROTATE: tl.const
 
 
 @triton.jit
-def _kept(seed, at, LEAST: tl.constexpr):
+def kept(seed, at, LEAST: tl.constexpr):
     """Whether dropout keeps the number at this place: the hash of dropout.py, bit for bit."""
     h = (at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
     h = (h ^ (h >> 15)) * 0x85EBCA77
@@ -88,20 +88,22 @@ def _kept_weights(seed, program, rows, LEAST: tl.constexpr, BLOCK: tl.constexpr)
     """Which weights of these rows dropout keeps: those at their place in blocks of BLOCK x BLOCK."""
     place = program + tl.load(seed + 1).to(tl.int32)
     row = (place * BLOCK + rows) * BLOCK
-    return _kept(seed, row[:, None] + tl.arange(0, BLOCK)[None, :], LEAST)
+    return kept(seed, row[:, None] + tl.arange(0, BLOCK)[None, :], LEAST)
 
 
 _ATTENTION = [
     triton.Config({"ROWS": rows}, num_warps=warps, num_stages=stages)
     for rows, warps, stages in (
-        (32, 4, 1), (32, 4, 3), (32, 8, 3), (64, 4, 1), (64, 4, 2), (64, 8, 1), (64, 8, 2), (128, 8, 1),
+        (16, 1, 1), (16, 2, 1), (16, 4, 1), (32, 4, 1), (32, 4, 3), (32, 8, 3), (64, 4, 1), (64, 4, 2), (64, 8, 1),
+        (64, 8, 2), (128, 8, 1),
     )
 ]  # fmt: skip
 
 
 def _fitting(configs, positional, **named):
-    """Blocks of rows no taller than a board."""
-    return [c for c in configs if c.kwargs["ROWS"] <= named["BLOCK"]]
+    """Blocks of rows no taller than a board; small ones only where they leave out rows that are not there."""
+    least = 16 if named["BLOCK"] - named["cells"] >= 16 else 32
+    return [c for c in configs if least <= c.kwargs["ROWS"] <= named["BLOCK"]]
 
 
 @triton.autotune(
@@ -111,7 +113,7 @@ def _fitting(configs, positional, **named):
 )
 @triton.jit
 def _forward(
-    qkv, unit, rotary, seed, out, boards, cells, d, scale,
+    qkv, unit, rotary, seed, out, boards, cells: tl.constexpr, d: tl.constexpr, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
     ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, SCALED: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -137,7 +139,7 @@ def _forward(
         kunit = _unit(k1, k2, 2 * HALF)[:, None]
         k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
     k1, k2 = k1.to(dtype), k2.to(dtype)
-    for first in range(0, BLOCK, ROWS):
+    for first in range(0, cells, ROWS):
         rows = first + tl.arange(0, ROWS)
         here = rows < cells
         q1 = _vectors(start, rows, here, 3 * d, FIRST)
@@ -175,7 +177,7 @@ def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):
 )
 @triton.jit
 def _backward(
-    grad, qkv, rotary, seed, dqkv, boards, cells, d, scale,
+    grad, qkv, rotary, seed, dqkv, boards, cells: tl.constexpr, d: tl.constexpr, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
     ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -200,7 +202,7 @@ def _backward(
     dk1 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
     dk2 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
     dv = tl.zeros((BLOCK, 2 * HALF), dtype=tl.float32)
-    for first in range(0, BLOCK, ROWS):
+    for first in range(0, cells, ROWS):
         rows = first + tl.arange(0, ROWS)
         here = rows < cells
         q1 = _vectors(start, rows, here, 3 * d, FIRST)
@@ -273,7 +275,7 @@ def forward(
     qkv = qkv.contiguous()
     out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
     scaled = unit is not None
-    with _LAUNCHING:
+    with LAUNCHING:
         _forward[(qkv.shape[0] * heads,)](
             qkv,
             unit if scaled else rotary,
@@ -291,38 +293,47 @@ def backward(
 ) -> Tensor:
     qkv = qkv.contiguous()
     dqkv = torch.empty_like(qkv)
-    with _LAUNCHING:
+    with LAUNCHING:
         _backward[(qkv.shape[0] * heads,)](
             grad, qkv, rotary, seed, dqkv, **_launch(qkv, heads, rotate, dropout)
         )
     return dqkv
 
 
-@triton.autotune([triton.Config({}, num_warps=warps) for warps in (4, 8, 16)], key=["boards", "cells", "D"])
+@triton.autotune([triton.Config({}, num_warps=warps) for warps in (2, 4, 8)], key=["boards", "cells", "D"])
 @triton.jit
 def _mix(
-    q, key, x, rotary, mixed, boards, cells, scale,
+    q, key, x, rotary, mixed, boards, cells: tl.constexpr, scale,
     D: tl.constexpr, HEADS: tl.constexpr, HALF: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """One cell's query of every head against one board, read once: what :func:`attention.mix_reference` gives."""
+    """One cell's query of every head against one board: what :func:`attention.mix_reference` gives.
+
+    x is read twice, a head's width of columns at a time, the second time from the cache: as a whole it would fill the
+    registers, and too few programs would run side by side.
+    """
     board = tl.program_id(0).to(tl.int64)
-    rows, columns, half = tl.arange(0, BLOCK), tl.arange(0, D), tl.arange(0, HALF)
+    rows, half, columns = tl.arange(0, BLOCK), tl.arange(0, HALF), tl.arange(0, 2 * HALF)
     inside = rows < cells
-    normed = _vectors(x + board * cells * D, rows, inside, D, D)
-    unit = 1.0 / tl.sqrt(tl.sum(normed * normed, 1) / D + 1e-6)
-    normed *= unit[:, None]
+    start = board * cells * D
+    squares = tl.zeros((BLOCK,), dtype=tl.float32)
+    for part in tl.static_range(HEADS):
+        v = _vectors(x + start + part * 2 * HALF, rows, inside, D, 2 * HALF)
+        squares += tl.sum(v * v, 1)
+    unit = 1.0 / tl.sqrt(squares / D + 1e-6)
     cos, sin = _angles(rotary, rows, inside, cells, HALF)
     for head in tl.static_range(HEADS):
-        start = key + board * cells * D + head * 2 * HALF
-        k1 = _vectors(start, rows, inside, D, HALF) * unit[:, None]
-        k2 = _vectors(start + HALF, rows, inside, D, HALF) * unit[:, None]
+        k1 = _vectors(key + start + head * 2 * HALF, rows, inside, D, HALF) * unit[:, None]
+        k2 = _vectors(key + start + head * 2 * HALF + HALF, rows, inside, D, HALF) * unit[:, None]
         at = q + (board * HEADS + head) * 2 * HALF + half
         q1, q2 = tl.load(at).to(tl.float32)[None, :], tl.load(at + HALF).to(tl.float32)[None, :]
         products = tl.sum((k1 * cos - k2 * sin) * q1 + (k1 * sin + k2 * cos) * q2, 1)
         scores = tl.where(inside, products * _unit(k1, k2, 2 * HALF) * scale, float("-inf"))
         powers = tl.exp(scores - tl.max(scores, 0))
-        row = tl.sum(normed * (powers / tl.sum(powers, 0))[:, None], 0)
-        tl.store(mixed + (board * HEADS + head) * D + columns, row.to(mixed.dtype.element_ty))
+        weights = powers * unit / tl.sum(powers, 0)
+        for part in tl.static_range(HEADS):
+            v = _vectors(x + start + part * 2 * HALF, rows, inside, D, 2 * HALF)
+            to = mixed + (board * HEADS + head) * D + part * 2 * HALF + columns
+            tl.store(to, tl.sum(v * weights[:, None], 0).to(mixed.dtype.element_ty))
 
 
 def mix(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
@@ -331,7 +342,7 @@ def mix(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
     (boards, cells, d), heads = x.shape, q.shape[1]
     mixed = torch.empty(boards, heads, 1, d, dtype=x.dtype, device=x.device)
     block = triton.next_power_of_2(cells)
-    with _LAUNCHING:
+    with LAUNCHING:
         _mix[(boards,)](
             q, key, x, rotary, mixed, boards, cells, 1.0 / math.sqrt(d // heads),
             D=d, HEADS=heads, HALF=d // heads // 2, BLOCK=block,
@@ -426,7 +437,7 @@ def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
     if x.is_cuda and _copies_tiles(x.device):
         relu_squared_by_tiles(x.view(m, k), unit, weight, y.view(m, n))
         return y
-    with _LAUNCHING:
+    with LAUNCHING:
         _relu_squared[lambda c: (triton.cdiv(m, c["BM"]) * (n // c["BN"]),)](x, unit, weight, y, m, n, k)
     return y
 
@@ -440,64 +451,5 @@ def relu_squared_by_tiles(x: Tensor, unit: Tensor, weight: Tensor, y: Tensor) ->
     def programs(c):
         return (min(processors * c["PER_SM"], triton.cdiv(m, c["BM"]) * (n // c["BN"])),)
 
-    with _LAUNCHING:
+    with LAUNCHING:
         _relu_squared_tiles[programs](tensors[0], unit, tensors[1], tensors[2], m, n, k)
-
-
-@triton.jit
-def _gate(v):
-    """gelu(v) = v gate(v) in its tanh form; (1 + tanh(u)) / 2 is the logistic function of 2u."""
-    return 1.0 / (
-        1.0 + tl.exp2(v * (-2.302208198 - 0.1029432397 * v * v))
-    )  # -2 log2(e) sqrt(2/pi) (1, 0.044715)
-
-
-_TILES = [
-    triton.Config({"SIZE": size}, num_warps=warps)
-    for size, warps in ((1024, 4), (2048, 4), (2048, 8), (4096, 8))
-]
-
-
-@triton.autotune(_TILES, key=["count"])
-@triton.jit
-def _gelu_dropout(h, seed, y, count, P: tl.constexpr, LEAST: tl.constexpr, SIZE: tl.constexpr):
-    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
-    inside = at < count
-    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32)
-    kept = _kept(seed, at + tl.load(seed + 1).to(tl.int32), LEAST)
-    v = tl.where(kept, v * _gate(v) * (1.0 / (1.0 - P)), 0.0)
-    tl.store(y + at, v.to(y.dtype.element_ty), mask=inside)
-
-
-@triton.autotune(_TILES, key=["count"])
-@triton.jit
-def _gelu_dropout_backward(
-    grad, h, seed, dh, count, P: tl.constexpr, LEAST: tl.constexpr, SIZE: tl.constexpr
-):
-    at = tl.program_id(0) * SIZE + tl.arange(0, SIZE)
-    inside = at < count
-    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32)
-    g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
-    gate = _gate(v)
-    slope = gate + gate * (1.0 - gate) * v * (1.5957691216 + 0.2140644488 * v * v)
-    kept = _kept(seed, at + tl.load(seed + 1).to(tl.int32), LEAST)
-    g = tl.where(kept, g * slope * (1.0 / (1.0 - P)), 0.0)
-    tl.store(dh + at, g.to(dh.dtype.element_ty), mask=inside)
-
-
-def gelu_dropout(h: Tensor, seed: Tensor, p: float) -> Tensor:
-    h = h.contiguous()
-    y, count = torch.empty_like(h), h.numel()
-    with _LAUNCHING:
-        _gelu_dropout[lambda c: (triton.cdiv(count, c["SIZE"]),)](h, seed, y, count, p, least_kept(p))
-    return y
-
-
-def gelu_dropout_backward(grad: Tensor, h: Tensor, seed: Tensor, p: float) -> Tensor:
-    grad, h = grad.contiguous(), h.contiguous()
-    dh, count = torch.empty_like(h), h.numel()
-    with _LAUNCHING:
-        _gelu_dropout_backward[lambda c: (triton.cdiv(count, c["SIZE"]),)](
-            grad, h, seed, dh, count, p, least_kept(p)
-        )
-    return dh

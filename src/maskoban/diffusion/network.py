@@ -22,8 +22,9 @@ from torch.nn import functional as F
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, TILES
 from maskoban.diffusion.attention import attend, attend_normed, mix, normalise_and_rotate, rotary_table
-from maskoban.diffusion.dropout import draw_seeds, dropout
-from maskoban.diffusion.feedforward import add_product, gelu_dropout, rms_norm, squared_relu_linear
+from maskoban.diffusion.dropout import draw_seeds
+from maskoban.diffusion.feedforward import add_product, rms_norm, squared_relu_linear
+from maskoban.diffusion.paper_layers import add_dropped, add_norm, gelu_dropout, layer_norm
 
 
 class Network(nn.Module):
@@ -131,17 +132,27 @@ class PaperNetwork(Network):
         x = self.embed(tokens, self.token.weight) + given.to(self.dtype)
         p = self.dropout if self.training else 0.0
         seeds = draw_seeds(len(self.qkv), self.firsts)
-        stacks = [self.norm_weight, self.norm_bias, self.qkv, self.qkv_bias, self.out, self.out_bias]
-        stacks += [self.up, self.up_bias, self.down, self.down_bias]
-        for s, nw, nb, qkv, qkv_b, out, out_b, up, up_b, down, down_b in zip(
-            seeds, *(stack.unbind(0) for stack in stacks), strict=True
-        ):
-            y = layer_norm(x, nw[0], nb[0])
+        stacks = [
+            self.qkv,
+            self.qkv_bias,
+            self.out,
+            self.out_bias,
+            self.up,
+            self.up_bias,
+            self.down,
+            self.down_bias,
+        ]
+        blocks = list(zip(seeds, *(stack.unbind(0) for stack in stacks), strict=True))
+        gains, shifts = self.norm_weight.flatten(0, 1).unbind(0), self.norm_bias.flatten(0, 1).unbind(0)
+        y = layer_norm(x, gains[0], shifts[0])
+        for i, (s, qkv, qkv_b, out, out_b, up, up_b, down, down_b) in enumerate(blocks):
             y = attend(self.linear(y, qkv.flatten(0, 1), qkv_b), self.heads, dropout=p, seed=s[0])
-            x = x + dropout(self.linear(y, out, out_b), p, s[1])
-            y = layer_norm(x, nw[1], nb[1])
-            y = gelu_dropout(self.linear(y, up, up_b), p, s[2])
-            x = x + dropout(self.linear(y, down, down_b), p, s[3])
+            x, y = add_norm(x, self.linear(y, out), out_b, gains[2 * i + 1], shifts[2 * i + 1], p, s[1])
+            y = self.linear(gelu_dropout(self.linear(y, up), up_b, p, s[2]), down)
+            if i + 1 < len(blocks):
+                x, y = add_norm(x, y, down_b, gains[2 * i + 2], shifts[2 * i + 2], p, s[3])
+            else:
+                x = add_dropped(x, y, down_b, p, s[3])
         if cells is not None:
             x = pick(x, cells)
         return self.logits(x, self.head.weight, self.head.bias)
@@ -259,10 +270,6 @@ def sinusoid(t: Tensor, d: int) -> Tensor:
     frequency = 10000.0 ** (-torch.arange(0, d, 2, device=t.device, dtype=torch.float32) / d)
     angle = t.float()[:, None] * frequency
     return torch.stack([angle.sin(), angle.cos()], dim=-1).flatten(1)
-
-
-def layer_norm(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-    return F.layer_norm(x.float(), (x.shape[-1],), weight, bias).to(x.dtype)
 
 
 def pick(x: Tensor, cells: Tensor) -> Tensor:

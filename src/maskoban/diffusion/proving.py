@@ -6,7 +6,7 @@ large. A training run on a kernel that is a little off looks almost like any oth
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
@@ -22,8 +22,9 @@ from maskoban.diffusion.attention import (
     normalise_and_rotate,
 )
 from maskoban.diffusion.dropout import dropout
-from maskoban.diffusion.feedforward import gelu_dropout, rms_norm, squared_relu_linear
+from maskoban.diffusion.feedforward import rms_norm, squared_relu_linear
 from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
+from maskoban.diffusion.paper_layers import add_dropped, add_norm, gelu_dropout, layer_norm
 
 #: How far results may lie from fp32's, as a share of their size; bf16 keeps between two and three digits.
 TOLERANCE = 2e-2
@@ -61,6 +62,7 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
             random(*cells, 3 * d),
         )
     }
+    learned: dict[str, list[Tensor]] = {}  # what else has a gradient
     if isinstance(network, InteriorNetwork):
         trials["squared ReLU"] = (
             lambda x: squared_relu_linear(x, weight),
@@ -90,16 +92,30 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
             lambda qkv: attend_reference(qkv, heads, rotary, network.dropout, seed)[:_COMPARED],
             random(*cells, 3 * d),
         )
+        gain, shift, bias, wide_bias = (random(n).float() for n in (d, d, d, hidden))
+
+        def normed(both: Tensor) -> Tensor:
+            x, y = both.chunk(2, dim=-1)
+            return torch.cat(add_norm(x, y, bias, gain, shift, network.dropout, seed), dim=-1)[:_COMPARED]
+
+        def plainly_normed(both: Tensor) -> Tensor:
+            x, y = both.chunk(2, dim=-1)
+            x = add_dropped(x, y, bias, network.dropout, seed)
+            return torch.cat([x, layer_norm(x, gain, shift)], dim=-1)[:_COMPARED]
+
+        trials["sum, dropout and norm"] = (normed, plainly_normed, random(*cells, 2 * d))
+        learned["sum, dropout and norm"] = [gain, shift, bias]
         trials["GELU and dropout"] = (
-            lambda h: gelu_dropout(h, network.dropout, seed)[:_COMPARED],
-            lambda h: dropout(F.gelu(h, approximate="tanh"), network.dropout, seed)[:_COMPARED],
+            lambda h: gelu_dropout(h, wide_bias, network.dropout, seed)[:_COMPARED],
+            lambda h: dropout(F.gelu(h + wide_bias, approximate="tanh"), network.dropout, seed)[:_COMPARED],
             random(*cells, hidden),
         )
+        learned["GELU and dropout"] = [wide_bias]
     found = {}
     for name, (fused, plain, x) in trials.items():
-        learned = backward and name not in _DRAWING_ONLY
-        with torch.set_grad_enabled(learned):
-            found[name] = off = max(_errors(fused, plain, x, learned))
+        both_ways = backward and name not in _DRAWING_ONLY
+        with torch.set_grad_enabled(both_ways):
+            found[name] = off = max(_errors(fused, plain, x, both_ways, learned.get(name, [])))
         if not off < TOLERANCE:
             raise MaskobanError(
                 f"the fused kernel for {name} is wrong on {torch.cuda.get_device_name()}: {off:.0%} off; "
@@ -109,20 +125,26 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
 
 
 def _errors(
-    fused: Callable[[Tensor], Tensor], plain: Callable[[Tensor], Tensor], x: Tensor, backward: bool
+    fused: Callable[[Tensor], Tensor],
+    plain: Callable[[Tensor], Tensor],
+    x: Tensor,
+    backward: bool,
+    learned: Sequence[Tensor] = (),
 ) -> list[float]:
-    """Relative errors of the values and, if asked for, of the gradient, on the boards at either end."""
+    """Relative errors of the values and, if asked for, of the gradients, on the boards at either end."""
     n = len(x)
     either = {*range(min(_COMPARED, n)), *range(max(n - _COMPARED, 0), n)}
     ends = torch.tensor(sorted(either), device=x.device)
     mine_in = x.detach().requires_grad_(backward)
     exact_in = x[ends].float().requires_grad_(backward)
+    for parameter in learned:
+        parameter.requires_grad_(backward)
     mine, exact = fused(mine_in), plain(exact_in)
     kept = ends[: len(exact)]
     pairs = [(mine[kept], exact)]
     if backward:
         grad = torch.randn_like(mine)
-        (dmine,) = torch.autograd.grad(mine, mine_in, grad)
-        (dexact,) = torch.autograd.grad(exact, exact_in, grad[kept].float())
-        pairs.append((dmine[ends], dexact))
+        dmine, *others = torch.autograd.grad(mine, (mine_in, *learned), grad)
+        dexact, *exact_others = torch.autograd.grad(exact, (exact_in, *learned), grad[kept].float())
+        pairs += [(dmine[ends], dexact), *zip(others, exact_others, strict=True)]
     return [float((a.detach().float() - b.detach()).norm() / b.detach().norm()) for a, b in pairs]

@@ -1,0 +1,208 @@
+"""Kernels for CUDA devices, in Triton, that take whole rows: what the paper's network does between products.
+
+Each reads and writes every number once. Going back, a program takes many rows, one block after the other, and keeps
+the sums over rows (the gradients of biases, gains and shifts) in registers until its end: a pass of their own would
+read everything again.
+
+Imported only where Triton is; ``paper_layers.py`` holds the formulas and the plain versions.
+"""
+
+# mypy: disable-error-code="no-untyped-def, untyped-decorator"
+# Triton functions are not typed, and cannot be.
+from __future__ import annotations
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+from maskoban.diffusion.dropout import least_kept
+from maskoban.diffusion.kernels import LAUNCHING, kept
+
+#: How many programs a processor is given where each takes many rows.
+_PROGRAMS = 4
+
+_BLOCKS = [
+    triton.Config({"ROWS": rows}, num_warps=warps, num_stages=stages)
+    for rows, warps, stages in ((4, 4, 2), (8, 4, 1), (8, 4, 2), (8, 8, 2), (16, 8, 2))
+]
+
+
+@triton.jit
+def _dropped(v, seed, at, P: tl.constexpr, LEAST: tl.constexpr):
+    """Dropout of the numbers at these places."""
+    if P > 0:
+        v = tl.where(kept(seed, at + tl.load(seed + 1).to(tl.int32), LEAST), v * (1.0 / (1.0 - P)), 0.0)
+    return v
+
+
+@triton.jit
+def _whitened(x, N: tl.constexpr):
+    """Rows less their mean over their deviation, and one over the deviation."""
+    x = x - (tl.sum(x, 1) / N)[:, None]
+    unit = 1.0 / tl.sqrt(tl.sum(x * x, 1) / N + 1e-5)
+    return x * unit[:, None], unit
+
+
+@triton.autotune(_BLOCKS, key=["rows", "N"])
+@triton.jit
+def _add_norm(
+    x, y, bias, gain, shift, seed, out, normed, rows,
+    N: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    row, column = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, N)
+    at = row[:, None] * N + column[None, :]
+    inside = row[:, None] < rows
+    v = tl.load(y + at, mask=inside, other=0.0).to(tl.float32) + tl.load(bias + column)[None, :]
+    total = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) + _dropped(v, seed, at, P, LEAST)
+    total = total.to(out.dtype.element_ty)
+    tl.store(out + at, total, mask=inside)
+    white, _ = _whitened(total.to(tl.float32), N)
+    white = white * tl.load(gain + column)[None, :] + tl.load(shift + column)[None, :]
+    tl.store(normed + at, white.to(normed.dtype.element_ty), mask=inside)
+
+
+@triton.autotune(_BLOCKS, key=["rows", "N"])
+@triton.jit
+def _add_norm_backward(
+    dout, dnormed, out, gain, seed, dx, dy, sums, rows,
+    N: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
+):  # fmt: skip
+    column = tl.arange(0, N)
+    g = tl.load(gain + column)[None, :]
+    dgain = tl.zeros((ROWS, N), dtype=tl.float32)
+    dshift = tl.zeros((ROWS, N), dtype=tl.float32)
+    dbias = tl.zeros((ROWS, N), dtype=tl.float32)
+    for block in range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0)):
+        row = block * ROWS + tl.arange(0, ROWS)
+        at = row[:, None] * N + column[None, :]
+        inside = row[:, None] < rows
+        white, unit = _whitened(tl.load(out + at, mask=inside, other=0.0).to(tl.float32), N)
+        d = tl.load(dnormed + at, mask=inside, other=0.0).to(tl.float32)
+        dgain += d * white
+        dshift += d
+        d *= g
+        along = tl.sum(d * white, 1) / N
+        d = (d - (tl.sum(d, 1) / N)[:, None] - white * along[:, None]) * unit[:, None]
+        d += tl.load(dout + at, mask=inside, other=0.0).to(tl.float32)
+        tl.store(dx + at, d.to(dx.dtype.element_ty), mask=inside)
+        d = _dropped(d, seed, at, P, LEAST)
+        tl.store(dy + at, d.to(dy.dtype.element_ty), mask=inside)
+        dbias += d
+    to = sums + tl.program_id(0) * 3 * N + column
+    tl.store(to, tl.sum(dgain, 0))
+    tl.store(to + N, tl.sum(dshift, 0))
+    tl.store(to + 2 * N, tl.sum(dbias, 0))
+
+
+def _programs(x: Tensor) -> int:
+    processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1
+    return processors * _PROGRAMS
+
+
+def add_norm(
+    x: Tensor, y: Tensor, bias: Tensor, gain: Tensor, shift: Tensor, seed: Tensor, p: float
+) -> tuple[Tensor, Tensor]:
+    x, y, n = x.contiguous(), y.contiguous(), x.shape[-1]
+    out, normed, rows = torch.empty_like(x), torch.empty_like(x), x.numel() // n
+    with LAUNCHING:
+        _add_norm[lambda c: (triton.cdiv(rows, c["ROWS"]),)](
+            x, y, bias, gain, shift, seed, out, normed, rows, N=n, P=p, LEAST=least_kept(p)
+        )
+    return out, normed
+
+
+def add_norm_backward(
+    dout: Tensor, dnormed: Tensor, out: Tensor, gain: Tensor, seed: Tensor, p: float
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of x and y, and those of gain, shift and bias as three rows."""
+    dout, dnormed, n = dout.contiguous(), dnormed.contiguous(), out.shape[-1]
+    dx, dy, rows = torch.empty_like(out), torch.empty_like(out), out.numel() // n
+    sums = torch.empty(_programs(out), 3, n, dtype=torch.float32, device=out.device)
+    with LAUNCHING:
+        _add_norm_backward[(len(sums),)](
+            dout, dnormed, out, gain, seed, dx, dy, sums, rows, N=n, P=p, LEAST=least_kept(p)
+        )
+    return dx, dy, sums.sum(0)
+
+
+@triton.jit
+def _gate(v):
+    """gelu(v) = v gate(v) in its tanh form; (1 + tanh(u)) / 2 is the logistic function of 2u."""
+    return 1.0 / (
+        1.0 + tl.exp2(v * (-2.302208198 - 0.1029432397 * v * v))
+    )  # -2 log2(e) sqrt(2/pi) (1, 0.044715)
+
+
+_TILES = [
+    triton.Config({"ROWS": rows}, num_warps=warps, num_stages=stages)
+    for rows, warps, stages in ((1, 4, 1), (2, 4, 1), (2, 4, 2), (2, 8, 2), (4, 8, 1), (4, 8, 2))
+]
+
+
+@triton.autotune(_TILES, key=["rows", "N"])
+@triton.jit
+def _gelu_dropout(
+    h, bias, seed, y, rows, N: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr
+):
+    row, column = tl.program_id(0) * ROWS + tl.arange(0, ROWS), tl.arange(0, N)
+    at = row[:, None] * N + column[None, :]
+    inside = row[:, None] < rows
+    v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32) + tl.load(bias + column)[None, :]
+    tl.store(y + at, _dropped(v * _gate(v), seed, at, P, LEAST).to(y.dtype.element_ty), mask=inside)
+
+
+@triton.autotune(_TILES, key=["rows", "N"])
+@triton.jit
+def _gelu_dropout_backward(
+    grad,
+    h,
+    bias,
+    seed,
+    dh,
+    sums,
+    rows,
+    N: tl.constexpr,
+    P: tl.constexpr,
+    LEAST: tl.constexpr,
+    ROWS: tl.constexpr,
+):
+    column = tl.arange(0, N)
+    b = tl.load(bias + column)[None, :]
+    dbias = tl.zeros((ROWS, N), dtype=tl.float32)
+    for block in range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0)):
+        row = block * ROWS + tl.arange(0, ROWS)
+        at = row[:, None] * N + column[None, :]
+        inside = row[:, None] < rows
+        v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32) + b
+        g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
+        gate = _gate(v)
+        slope = gate + gate * (1.0 - gate) * v * (1.5957691216 + 0.2140644488 * v * v)
+        g = _dropped(g * slope, seed, at, P, LEAST)
+        tl.store(dh + at, g.to(dh.dtype.element_ty), mask=inside)
+        dbias += g
+    tl.store(sums + tl.program_id(0) * N + column, tl.sum(dbias, 0))
+
+
+def gelu_dropout(h: Tensor, bias: Tensor, seed: Tensor, p: float) -> Tensor:
+    h, n = h.contiguous(), h.shape[-1]
+    y, rows = torch.empty_like(h), h.numel() // n
+    with LAUNCHING:
+        _gelu_dropout[lambda c: (triton.cdiv(rows, c["ROWS"]),)](
+            h, bias, seed, y, rows, N=n, P=p, LEAST=least_kept(p)
+        )
+    return y
+
+
+def gelu_dropout_backward(
+    grad: Tensor, h: Tensor, bias: Tensor, seed: Tensor, p: float
+) -> tuple[Tensor, Tensor]:
+    """The gradients of h and of the bias."""
+    grad, h, n = grad.contiguous(), h.contiguous(), h.shape[-1]
+    dh, rows = torch.empty_like(h), h.numel() // n
+    sums = torch.empty(_programs(h), n, dtype=torch.float32, device=h.device)
+    with LAUNCHING:
+        _gelu_dropout_backward[(len(sums),)](
+            grad, h, bias, seed, dh, sums, rows, N=n, P=p, LEAST=least_kept(p)
+        )
+    return dh, sums.sum(0)
