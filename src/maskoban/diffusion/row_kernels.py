@@ -20,12 +20,16 @@ from maskoban.diffusion.dropout import least_kept
 from maskoban.diffusion.kernels import LAUNCHING, kept
 
 #: How many programs a processor is given where each takes many rows.
-_PROGRAMS = 4
+_PROGRAMS = 8
 
-_BLOCKS = [
-    triton.Config({"ROWS": rows}, num_warps=warps, num_stages=stages)
-    for rows, warps, stages in ((4, 4, 2), (8, 4, 1), (8, 4, 2), (8, 8, 2), (16, 8, 2))
-]
+
+def _forward(*sizes: tuple[int, int]) -> list[triton.Config]:
+    return [triton.Config({"ROWS": rows}, num_warps=warps) for rows, warps in sizes]
+
+
+def _backward(*sizes: tuple[int, int, int]) -> list[triton.Config]:
+    """STAGES: how many blocks of rows are on their way at once."""
+    return [triton.Config({"ROWS": rows, "STAGES": stages}, num_warps=warps) for rows, warps, stages in sizes]
 
 
 @triton.jit
@@ -44,7 +48,7 @@ def _whitened(x, N: tl.constexpr):
     return x * unit[:, None], unit
 
 
-@triton.autotune(_BLOCKS, key=["rows", "N"])
+@triton.autotune(_forward((4, 4), (8, 4), (8, 8)), key=["rows", "N"])
 @triton.jit
 def _add_norm(
     x, y, bias, gain, shift, seed, out, normed, rows,
@@ -62,18 +66,20 @@ def _add_norm(
     tl.store(normed + at, white.to(normed.dtype.element_ty), mask=inside)
 
 
-@triton.autotune(_BLOCKS, key=["rows", "N"])
+@triton.autotune(
+    _backward((4, 4, 1), (4, 4, 3), (8, 4, 1), (8, 4, 3), (8, 8, 1), (8, 8, 3)), key=["rows", "N"]
+)
 @triton.jit
 def _add_norm_backward(
     dout, dnormed, out, gain, seed, dx, dy, sums, rows,
-    N: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
+    N: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr, STAGES: tl.constexpr,
 ):  # fmt: skip
     column = tl.arange(0, N)
     g = tl.load(gain + column)[None, :]
     dgain = tl.zeros((ROWS, N), dtype=tl.float32)
     dshift = tl.zeros((ROWS, N), dtype=tl.float32)
     dbias = tl.zeros((ROWS, N), dtype=tl.float32)
-    for block in range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0)):
+    for block in tl.range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0), num_stages=STAGES):
         row = block * ROWS + tl.arange(0, ROWS)
         at = row[:, None] * N + column[None, :]
         inside = row[:, None] < rows
@@ -134,13 +140,7 @@ def _gate(v):
     )  # -2 log2(e) sqrt(2/pi) (1, 0.044715)
 
 
-_TILES = [
-    triton.Config({"ROWS": rows}, num_warps=warps, num_stages=stages)
-    for rows, warps, stages in ((1, 4, 1), (2, 4, 1), (2, 4, 2), (2, 8, 2), (4, 8, 1), (4, 8, 2))
-]
-
-
-@triton.autotune(_TILES, key=["rows", "N"])
+@triton.autotune(_forward((1, 4), (2, 4), (2, 8), (4, 8)), key=["rows", "N"])
 @triton.jit
 def _gelu_dropout(
     h, bias, seed, y, rows, N: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr
@@ -152,7 +152,9 @@ def _gelu_dropout(
     tl.store(y + at, _dropped(v * _gate(v), seed, at, P, LEAST).to(y.dtype.element_ty), mask=inside)
 
 
-@triton.autotune(_TILES, key=["rows", "N"])
+@triton.autotune(
+    _backward((1, 4, 1), (1, 4, 3), (2, 4, 1), (2, 4, 3), (4, 8, 1), (4, 8, 3)), key=["rows", "N"]
+)
 @triton.jit
 def _gelu_dropout_backward(
     grad,
@@ -166,11 +168,12 @@ def _gelu_dropout_backward(
     P: tl.constexpr,
     LEAST: tl.constexpr,
     ROWS: tl.constexpr,
+    STAGES: tl.constexpr,
 ):
     column = tl.arange(0, N)
     b = tl.load(bias + column)[None, :]
     dbias = tl.zeros((ROWS, N), dtype=tl.float32)
-    for block in range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0)):
+    for block in tl.range(tl.program_id(0), tl.cdiv(rows, ROWS), tl.num_programs(0), num_stages=STAGES):
         row = block * ROWS + tl.arange(0, ROWS)
         at = row[:, None] * N + column[None, :]
         inside = row[:, None] < rows
