@@ -119,7 +119,9 @@ CriticOption = Annotated[
 Steps = Annotated[
     int | None, typer.Option(show_default="a cell at a time", help="Draw in fewer, coarser steps.")
 ]
-OrderOption = Annotated[Order, typer.Option(help="Which cells are drawn first.")]
+OrderOption = Annotated[
+    Order, typer.Option(help="Which cells are drawn first: any, or those whose tile came out likeliest.")
+]
 ModelOption = Annotated[
     str, typer.Option("--model", help="A shipped model's name, a folder, or a Hugging Face hub id.")
 ]

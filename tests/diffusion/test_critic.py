@@ -96,6 +96,12 @@ def test_a_board_is_what_one_attempt_after_the_other_gives() -> None:
     assert drawn.attempts.max() > 3
 
 
+def test_another_attempt_has_other_candidates() -> None:
+    joint = Joint(1)
+    drawn = draw(joint, blank(joint, 300), 9, Drawing(critic=2.0, order="confidence"), critic=Taste(1))
+    assert 3 < drawn.attempts.max() < 100
+
+
 def test_a_board_is_kept_with_probability_e_to_its_score_over_c() -> None:
     scores = np.log(np.array([0.5, 1, 3, 1e30], dtype=np.float32))
     assert keeping(scores, 3.0) == pytest.approx([1 / 6, 1 / 3, 1, 1])

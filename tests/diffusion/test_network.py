@@ -211,3 +211,29 @@ def test_adding_in_place_equals_adding() -> None:
     expected = x + y @ weight.T
     add_product(x, y, weight)
     torch.testing.assert_close(x, expected)
+
+
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_the_residual_stream_may_be_added_to_in_place(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a CUDA device, when drawing: nothing may read it afterwards."""
+    network = shaken(InteriorNetwork(5, 6, d=16, blocks=blocks, heads=1, hidden=16), 10).eval()
+    tokens, cells = torch.randint(0, 8, (20, 12)), torch.randint(0, 12, (20, 1))
+
+    def in_place(self: InteriorNetwork, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
+        add_product(x, y, weight)
+        return x
+
+    with torch.no_grad():
+        for asked in (None, cells):
+            expected = [network(tokens[:n], None, asked if asked is None else asked[:n]) for n in (4, 20)]
+            monkeypatch.setattr(InteriorNetwork, "add_linear", in_place)
+            mine = [network(tokens[:n], None, asked if asked is None else asked[:n]) for n in (4, 20)]
+            monkeypatch.undo()
+            for a, b in zip(mine, expected, strict=True):
+                torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_tokens_may_be_bytes() -> None:
+    network = shaken(InteriorNetwork(d=16, blocks=1, heads=1, hidden=16), 11).eval()
+    tokens = torch.randint(0, 8, (20, 64))
+    torch.testing.assert_close(network(tokens.to(torch.uint8)), network(tokens))

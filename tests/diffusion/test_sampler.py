@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
+from threading import Barrier, current_thread, main_thread
 
 import numpy as np
 import pytest
@@ -287,6 +288,38 @@ def test_blank_boards_are_asked_for_once_where_there_are_many() -> None:
     assert one.commits is not None
     np.testing.assert_array_equal(many.commits.probability(), one.commits.probability())
     assert (dummy.told[0] == other.told[0][0]).all()  # the time
+
+
+@pytest.mark.parametrize("how", [Drawing(steps=3), Drawing(order="confidence")])
+def test_nothing_else_is_asked_where_cells_are_not_asked_for_one_by_one(how: Drawing) -> None:
+    dummy = Dummy(some_distributions(9), 3, 3)
+    dummy.batch = 16
+    draw_many(dummy, blank(dummy, 50), 3, how)
+    steps = how.steps or 9
+    assert [len(t) for t in dummy.told] == 3 * steps * [16] + steps * [2]
+
+
+def test_where_one_batch_fails_the_other_ends_too() -> None:
+    both, asked = Barrier(2, timeout=20), list[str]()
+
+    class Failing(Joint):
+        batch, overlap = 8, 2
+
+        def logits(
+            self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]
+        ) -> NDArray[np.float32]:
+            here = current_thread().name
+            if current_thread() is not main_thread() and here not in asked:
+                both.wait()
+                if here.endswith("_1"):
+                    raise MaskobanError("no more")
+            asked.append(here)
+            return super().logits(tokens, t, cells)
+
+    failing = Failing(5)
+    with pytest.raises(MaskobanError, match="no more"):
+        draw_many(failing, blank(failing, 16), 1, Drawing(polish=500))
+    assert len(asked) < 1000  # of 2,003
 
 
 def test_many_boards_are_counted_as_they_are_done() -> None:

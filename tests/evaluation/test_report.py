@@ -17,6 +17,7 @@ from maskoban.evaluation import measuring, report
 from maskoban.evaluation.figures import FIGURES
 from maskoban.evaluation.measuring import Plan
 from maskoban.evaluation.neighbours import measure_distances, nearest_distances
+from maskoban.evaluation.page import _settings
 from maskoban.evaluation.report import evaluate
 from maskoban.evaluation.stages import plain
 from maskoban.solving import solve_many
@@ -104,6 +105,15 @@ def test_drawings_with_and_without_the_critic_are_kept_apart(whole_report: Whole
     at_once = critic_way["attempts"] == 1
     assert (plain_way["boards"] == critic_way["boards"])[at_once].all()
     assert (plain_way["boards"] != critic_way["boards"]).any()
+
+
+def test_a_way_of_drawing_with_fewer_boards_says_so(whole_report: Whole) -> None:
+    few, many = ({**each} for each in whole_report[1]["measures"]["order"])
+    assert "boards" not in _settings("order", [few, many], lambda each: each["order"])
+    many |= {"boards": 1024, "jsd_boards": 1000}
+    html = _settings("order", [few, many], lambda each: each["order"])
+    assert "confidence (1,024 boards, JSD at 1,000)" in html
+    assert "uniform (" not in html
 
 
 def test_without_a_critic_there_is_nothing_to_say_of_one(tmp_path: Path) -> None:

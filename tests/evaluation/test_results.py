@@ -51,7 +51,7 @@ def test_every_number_is_beside_the_papers(repository: Path) -> None:
     assert ours.startswith(f"{solvable['share'] * 100:.1f} % (")
     assert set(unmeasured) == {"–"}
     assert cells(text, "culprit walls, median probability")[0] == "0.45"
-    assert cells(text, "most certain cell first: walls a board")[0] == "81.5"
+    assert cells(text, "most probable tile first: walls a board")[0] == "81.5"
     # The sample is too small for an exponent, so there is none.
     assert cells(text, "its fall with the sample size, exponent")[:2] == ["−0.59", "–"]
 
@@ -64,7 +64,7 @@ def test_what_a_board_takes_is_told(repository: Path) -> None:
     assert cells(text, "network evaluations a board")[1] == f"{source['evaluations']:.1f}"
     _, swept, kept, both = reports["recall"]["measures"]["critic"]
     for label, way in (("one polish sweep: solvable", swept), ("a critic: solvable", kept),
-                       ("a critic and one polish sweep: solvable", both)):  # fmt: skip
+                       ("one polish sweep, then a critic: solvable", both)):  # fmt: skip
         assert cells(text, label)[1].startswith(f"{way['solvable']['share'] * 100:.1f} % (")
     page = results_page(reports)
     assert "- `recall`: model recall, seed 0; then 1 polish sweep; then a critic, which tells" in page

@@ -72,7 +72,7 @@ def test_a_critic_learns_to_tell_the_corpus_from_drawings(place: Path, tmp_path:
     loss = run(place, tmp_path, "--drawn", 200, "--minutes", 1, "--boards-out", tmp_path / "boards.npz")
     assert loss < 0.3 * COIN
 
-    # What it saw was drawn one cell a step, and is kept.
+    # What it saw was drawn in the model's own way, and is kept.
     with np.load(tmp_path / "boards.npz") as file:
         boards = file["boards"]
         assert int(file["polish"]) == 1  # the model's own

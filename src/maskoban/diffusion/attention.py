@@ -1,4 +1,4 @@
-"""Self-attention over the cells of one board, as one operator with two bodies.
+"""Self-attention over the cells of one board, as operators with two bodies; two of them are for drawing only.
 
 A board has few cells (64 inside a 10x10), so all queries, keys and scores of one head fit into one
 processor's registers. On a CUDA device a Triton kernel therefore does everything between the two matrix

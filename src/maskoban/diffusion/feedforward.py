@@ -1,4 +1,4 @@
-"""Our feed-forward layer, as operators with two bodies: plain torch, and fused for CUDA.
+"""Our feed-forward layer, as operators: for the first product two bodies, plain torch and fused for CUDA.
 
 relu(norm(x) W^T)^2: the norm is applied and the square taken before the product leaves the registers, which
 saves a pass over the widest activation. The backward pass needs only the result: relu(h) is its square root.

@@ -139,9 +139,9 @@ class How(TypedDict, total=False):
     ``polish`` left out, or None, is the model's own: what its card says it draws best with. Where fewer ``steps``
     are asked for, in a hurry, that is none.
     ``critic`` is not a number here but whether to ask the model's critic, by the number on its card. Left out, or None:
-    where there is one and it knows what it is shown, which is whole boards drawn from nothing, in the paper's order,
-    one cell at a time, at temperature 1. It judges boards that are polished, and what it rejects is drawn from the
-    beginning.
+    where there is one and whole boards are drawn from nothing, in the paper's order, one cell at a time, at temperature
+    1, with however many sweeps. It judges boards that are polished (that of ``best`` learned from unpolished ones), and
+    what it rejects is drawn from the beginning.
     """
 
     temperature: float

@@ -210,7 +210,7 @@ class InteriorNetwork(Network):
         known = not self.training and place.dim() == 2 and len(tokens) > MASK + 1
         if known:  # as many different rows as tokens times cells, however many boards
             table = rms_norm(self.token.weight.to(self.dtype)[:, None] + place.to(self.dtype)).flatten(0, 1)
-            row = tokens * self.cells + torch.arange(self.cells, device=tokens.device)
+            row = tokens.long() * self.cells + torch.arange(self.cells, device=tokens.device)
             x = F.embedding(row, table)
         else:
             x = rms_norm(self.embed(tokens, self.token.weight) + place.to(self.dtype))

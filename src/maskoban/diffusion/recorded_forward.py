@@ -58,8 +58,8 @@ class RecordedForward:
         off = float((self._logits[:boards] - exact).norm() / exact.norm().clamp_min(1e-6))
         if not off < TOLERANCE:
             raise MaskobanError(
-                f"the compiled network is {off:.0%} off the network itself on {self._tokens.device}; "
-                "set MASKOBAN_KERNELS=0 to do without fused kernels"
+                f"the network compiled for {self._tokens.device} is {off:.0%} off the network itself; "
+                "draw on a cpu instead"
             )
 
     def __call__(self, tokens: Tensor, when: Tensor | None, where: Tensor) -> Tensor:

@@ -28,6 +28,9 @@ from maskoban.diffusion.side_by_side import Done, Share, cut, side_by_side
 
 Order = Literal["uniform", "confidence"]
 
+#: To be raised when the same settings and seed come to draw other boards: kept drawings are told apart by it.
+VERSION = 2
+
 #: What a board's last attempt gives is kept whatever a critic says.
 MOST_ATTEMPTS = 1000
 
@@ -145,10 +148,12 @@ class _Work:
         self.blank = np.ascontiguousarray(self.flat[:, self.inside])
         self.masked = (self.blank == MASK).sum(1)
         self.attempts = np.zeros(len(start), dtype=np.int64)  # rejected
-        # Before anything is revealed all boards are the same one: of more than a batch, it is asked for once.
+        # Before anything is revealed all boards are the same one: of more than a batch, it is asked for once. Not where
+        # several cells are asked for at a time, for a network rounds otherwise then.
         self.first: NDArray[np.float32] | None = None
         cells = len(self.inside)
-        if len(start) > max(denoiser.batch, cells) and self.masked.min() == cells and how.order == "uniform":
+        one_by_one = how.order == "uniform" and (how.steps or cells) >= cells
+        if one_by_one and len(start) > max(denoiser.batch, cells) and self.masked.min() == cells:
             self.first = first_logits(denoiser)
         room = (1 + how.polish) * int(self.masked.max(initial=0))
         self.commits = no_commits(start, room) if record else None

@@ -228,11 +228,11 @@ ROWS = (
         PAPER["cool_walls"],
     ),
     Row("temperature 0.6: median effort", _cool(_effort), PAPER["cool_effort"]),
-    Row("most certain cell first: walls a board", _confident, PAPER["confidence_walls"]),
+    Row("most probable tile first: walls a board", _confident, PAPER["confidence_walls"]),
     Row("one polish sweep: solvable", _polished(1)),
     Row("two polish sweeps: solvable", _polished(2)),
     Row("a critic: solvable", _kept(0)),
-    Row("a critic and one polish sweep: solvable", _kept(1)),
+    Row("one polish sweep, then a critic: solvable", _kept(1)),
     Row("parameters", _millions, PAPER["parameters"]),
     Row("training steps", _number(",", "source", "model", "training_steps"), PAPER["training_steps"]),
 )

@@ -422,7 +422,12 @@ def _settings(head: str, settings: list[Any], name: Callable[[Any], str]) -> str
     usual = settings[0]["boards"]
     rows = [
         (
-            name(each) + ("" if each["boards"] == usual else f" ({each['boards']:,} boards)"),
+            name(each)
+            + (
+                ""
+                if each["boards"] == usual
+                else f" ({each['boards']:,} boards, JSD at {each['jsd_boards']:,})"
+            ),
             f"{percent(each['solvable']['share'])} ({interval(each['solvable'])})",
             f"{each['walls']['mean']:.2f}",
             NOTHING if each["median_effort"] is None else f"{each['median_effort']:,.0f}",

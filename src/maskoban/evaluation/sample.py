@@ -14,6 +14,7 @@ from rich.progress import Progress as Bar
 
 from maskoban.boards import MASK, LevelFileError, Tokens, read_boards
 from maskoban.diffusion.model import How, Model
+from maskoban.diffusion.sampler import VERSION
 from maskoban.evaluation.stages import Arrays, Stages, fingerprint
 
 #: Boards between two savings of what has been drawn: a few minutes of a CPU, seconds of a GPU.
@@ -85,7 +86,7 @@ def draw_sample(
     >>> draw_sample(load(), 50_000, 0, {}, Stages("report/stages"), "boards")  # doctest: +SKIP
     """
     size = max(SAVED_EVERY, 4 * model.denoiser.batch)
-    made_from = {"model": identity(model), "seed": seed, "how": how}
+    made_from = {"model": identity(model), "seed": seed, "how": how, "drawing": VERSION}
     parts = []
     for first in range(0, n, size):
         count = min(size, n - first)
