@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from maskoban.diffusion import kernels, paper_layers, row_kernels
+from maskoban.diffusion import attention, kernels, paper_layers, row_kernels
 from maskoban.diffusion.attention import attend_reference, mix_reference, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import dropout
 from maskoban.diffusion.feedforward import rms_norm, row_units, squared_relu_linear
@@ -58,18 +58,19 @@ def main() -> None:
         expected = attend_reference(exact, heads, rotary, p, seed)
         (dexpected,) = torch.autograd.grad(expected, exact, grad.float())
         table = rotary if rotary is not None else torch.zeros(2, 1, 1)
-        mine = kernels.forward(qkv, table, seed, heads, rotate, p)
-        dmine = kernels.backward(grad, qkv, table, seed, heads, rotate, p)
+        mine_in = qkv.clone().requires_grad_()
+        mine = attention._fused(mine_in, table, seed, heads, rotate, p)[0]
+        (dmine,) = torch.autograd.grad(mine, mine_in, grad)
         kind = f"attention {height}x{width} rotate {rotate} dropout {p}"
-        print(json.dumps({"kernel": kind, "forward": error(mine, expected.detach()),
+        print(json.dumps({"kernel": kind, "forward": error(mine.detach(), expected.detach()),
                           "backward": error(dmine, dexpected)}))  # fmt: skip
 
     kernels._forward, kernels._mix = Untuned(forward, ROWS=32), Untuned(kernels._mix.fn)
     rotary = rotary_table(4, 5, 32)
     x, weight = 3 * torch.randn(2, 20, 64).half(), torch.randn(192, 64).half()
     plain = rms_norm(x.float()) @ weight.float().T
-    product, none = (x.float() @ weight.float().T).half(), torch.zeros(2, dtype=torch.int64)
-    mine = kernels.forward(product, rotary, none, 2, True, 0.0, row_units(x))
+    product = (x.float() @ weight.float().T).half()
+    mine = kernels.forward_normed(product, row_units(x), rotary, 2)
     print(json.dumps({"kernel": "attention of normalised rows",
                       "forward": error(mine, attend_reference(plain, 2, rotary))}))  # fmt: skip
     q = normalise_and_rotate(torch.randn(2, 2, 1, 32), rotary[:, 7:8]).half()

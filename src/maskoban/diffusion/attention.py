@@ -100,7 +100,7 @@ def attend(
     table = rotary if rotary is not None else qkv.new_zeros((2, 1, 1), dtype=torch.float32)
     if seed is None:
         seed = torch.zeros(2, dtype=torch.int64, device=qkv.device)
-    out: Tensor = _fused(qkv, table, seed, heads, rotary is not None, dropout)
+    out: Tensor = _fused(qkv, table, seed, heads, rotary is not None, dropout)[0]
     return out
 
 
@@ -164,8 +164,7 @@ if kernels is not None:
 
     @torch.library.custom_op("maskoban::attend_normed", mutates_args=())
     def _fused_normed(qkv: Tensor, unit: Tensor, rotary: Tensor, heads: int) -> Tensor:
-        seed = torch.zeros(2, dtype=torch.int64, device=qkv.device)
-        return kernels.forward(qkv, rotary, seed, heads, True, 0.0, unit)
+        return kernels.forward_normed(qkv, unit, rotary, heads)
 
     @_fused_normed.register_fake
     def _(qkv: Tensor, unit: Tensor, rotary: Tensor, heads: int) -> Tensor:
@@ -180,32 +179,38 @@ if kernels is not None:
         return x.new_empty(x.shape[0], q.shape[1], 1, x.shape[2])
 
     @torch.library.custom_op("maskoban::attend", mutates_args=())
-    def _fused(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:
+    def _fused(
+        qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
+    ) -> tuple[Tensor, Tensor]:
         return kernels.forward(qkv, rotary, seed, heads, rotate, dropout)
 
     @_fused.register_fake
-    def _(qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float) -> Tensor:
-        return qkv.new_empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3)
+    def _(
+        qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
+    ) -> tuple[Tensor, Tensor]:
+        boards, cells, width = qkv.shape
+        return qkv.new_empty(boards, cells, width // 3), rotary.new_empty(boards, heads, cells)
 
     @torch.library.custom_op("maskoban::attend_backward", mutates_args=())
     def _fused_backward(
-        grad: Tensor, qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
-    ) -> Tensor:
-        return kernels.backward(grad, qkv, rotary, seed, heads, rotate, dropout)
+        grad: Tensor, qkv: Tensor, out: Tensor, logs: Tensor, rotary: Tensor, seed: Tensor,
+        heads: int, rotate: bool, dropout: float,
+    ) -> Tensor:  # fmt: skip
+        return kernels.backward(grad, qkv, out, logs, rotary, seed, heads, rotate, dropout)
 
     @_fused_backward.register_fake
     def _(
-        grad: Tensor, qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
-    ) -> Tensor:
+        grad: Tensor, qkv: Tensor, out: Tensor, logs: Tensor, rotary: Tensor, seed: Tensor,
+        heads: int, rotate: bool, dropout: float,
+    ) -> Tensor:  # fmt: skip
         return torch.empty_like(qkv)
 
-    def _remember(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    def _remember(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
         qkv, rotary, seed, ctx.heads, ctx.rotate, ctx.dropout = inputs
-        ctx.save_for_backward(qkv, rotary, seed)
+        ctx.save_for_backward(qkv, *output, rotary, seed)
 
-    def _differentiate(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        qkv, rotary, seed = ctx.saved_tensors
-        dqkv = _fused_backward(grad.contiguous(), qkv, rotary, seed, ctx.heads, ctx.rotate, ctx.dropout)
+    def _differentiate(ctx: Any, grad: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        dqkv = _fused_backward(grad, *ctx.saved_tensors, ctx.heads, ctx.rotate, ctx.dropout)
         return dqkv, None, None, None, None, None
 
     _fused.register_autograd(_differentiate, setup_context=_remember)

@@ -1,8 +1,8 @@
 """Kernels for CUDA devices, in Triton: attention over one board, and a norm, linear layer and squared ReLU in one.
 
 Attention runs one program per board and head (per board alone where a single cell asks), everything in registers.
-Forward reads q, k, v once and writes the mixed values once. Backward keeps nothing from the forward pass: it
-recomputes the weights (a few thousand products) instead of reading them back, which is cheaper at this size. Where
+Forward reads q, k, v once and writes the mixed values once. Backward computes the weights again (a few thousand
+products) instead of reading them back, which is cheaper at this size, from one number a row that forward kept. Where
 rotary positions turn (first, second) pairs, a head's vectors are held as two halves.
 
 Triton's tuner is not made for threads, and drawing uses two: one launch at a time.
@@ -35,6 +35,8 @@ if os.environ.get("MASKOBAN_KERNELS") == "0":
 
 LAUNCHING = Lock()
 
+LOG2E = tl.constexpr(1.4426950408889634)  # powers of two are what a device computes
+
 
 @triton.jit
 def _unit(first, second, WIDTH: tl.constexpr):
@@ -60,19 +62,14 @@ def _angles(rotary, rows, inside, cells, HALF: tl.constexpr):
 
 
 @triton.jit
-def _weights(q1, q2, k1, k2, inside, scale, FULL: tl.constexpr, ROTATE: tl.constexpr):
-    """softmax(q k^T * scale) over the cells inside the board; FULL says that all are.
-
-    One multiplication, one power of two and one more multiplication a weight: a division for each costs as much as all.
-    """
+def _scores(q1, q2, k1, k2, inside, FULL: tl.constexpr, ROTATE: tl.constexpr):
+    """q k^T over the cells inside the board; FULL says that all are."""
     scores = tl.dot(q1, tl.trans(k1))
     if ROTATE:
         scores = tl.dot(q2, tl.trans(k2), scores)
     if not FULL:
         scores = tl.where(inside[None, :], scores, float("-inf"))
-    scale *= 1.4426950408889634  # log2 e
-    powers = tl.exp2(scores * scale - (tl.max(scores, 1) * scale)[:, None])
-    return powers * (1.0 / tl.sum(powers, 1))[:, None]
+    return scores
 
 
 @triton.jit
@@ -113,11 +110,16 @@ def _fitting(configs, positional, **named):
 )
 @triton.jit
 def _forward(
-    qkv, unit, rotary, seed, out, boards, cells: tl.constexpr, d: tl.constexpr, scale,
+    qkv, unit, rotary, seed, out, logs, boards, cells: tl.constexpr, d: tl.constexpr, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
-    ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, SCALED: tl.constexpr, ROWS: tl.constexpr,
+    ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, SCALED: tl.constexpr, LEARNED: tl.constexpr,
+    ROWS: tl.constexpr,
 ):  # fmt: skip
-    """``unit`` is a factor of every row of qkv, where rows are SCALED."""
+    """``unit`` is a factor of every row of qkv, where rows are SCALED.
+
+    ``logs`` is for the way back, where something is LEARNED: of every row, the logarithm of the sum that its weights
+    are divided by.
+    """
     program = tl.program_id(0)
     board, head = (program // HEADS).to(tl.int64), program % HEADS
     start = qkv + board * cells * 3 * d + head * 2 * HALF
@@ -153,7 +155,14 @@ def _forward(
             cos, sin = _angles(rotary, rows, here, cells, HALF)
             qunit = _unit(q1, q2, 2 * HALF)[:, None]
             q1, q2 = (q1 * cos - q2 * sin) * qunit, (q1 * sin + q2 * cos) * qunit
-        weights = _weights(q1.to(dtype), q2.to(dtype), k1, k2, inside, scale, FULL, ROTATE)
+        scores = _scores(q1.to(dtype), q2.to(dtype), k1, k2, inside, FULL, ROTATE)
+        most = tl.max(scores, 1) * (scale * LOG2E)
+        weights = tl.exp2(scores * (scale * LOG2E) - most[:, None])
+        total = tl.sum(weights, 1)
+        if LEARNED:
+            tl.store(logs + program * cells + rows, most + tl.log2(total), mask=here)
+        # One multiplication a weight: a division for each would cost as much as all the rest.
+        weights *= (1.0 / total)[:, None]
         if P > 0:
             weights = tl.where(_kept_weights(seed, program, rows, LEAST, BLOCK), weights, 0.0)
         mixed = tl.dot(weights.to(dtype), v) * (1.0 / (1.0 - P))
@@ -177,7 +186,7 @@ def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):
 )
 @triton.jit
 def _backward(
-    grad, qkv, rotary, seed, dqkv, boards, cells: tl.constexpr, d: tl.constexpr, scale,
+    grad, qkv, out, logs, rotary, seed, dqkv, boards, cells: tl.constexpr, d: tl.constexpr, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
     ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
 ):  # fmt: skip
@@ -213,9 +222,13 @@ def _backward(
             unit = _unit(q1, q2, 2 * HALF)[:, None]
             q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
         q1h, q2h = q1.to(dtype), q2.to(dtype)
-        weights = _weights(q1h, q2h, k1h, k2h, inside, scale, FULL, ROTATE)
-        from_ = grad + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
-        g = tl.load(from_, mask=here[:, None], other=0.0)
+        scores = _scores(q1h, q2h, k1h, k2h, inside, FULL, ROTATE)
+        log = tl.load(logs + program * cells + rows, mask=here, other=0.0)
+        weights = tl.exp2(scores * (scale * LOG2E) - log[:, None])
+        at = board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
+        g = tl.load(grad + at, mask=here[:, None], other=0.0)
+        # What came out, times its gradient, is the sum over all weights of each times its gradient.
+        along = tl.sum(g.to(tl.float32) * tl.load(out + at, mask=here[:, None], other=0.0).to(tl.float32), 1)
         dweights = tl.dot(g, tl.trans(v))
         dropped = weights
         if P > 0:
@@ -223,7 +236,7 @@ def _backward(
             dropped = tl.where(kept, weights, 0.0)
             dweights = tl.where(kept, dweights * (1.0 / (1.0 - P)), 0.0)
         dv = tl.dot(tl.trans(dropped.to(dtype)), g, dv)
-        ds = (weights * (dweights - tl.sum(weights * dweights, 1)[:, None])).to(dtype)  # times scale, later
+        ds = (weights * (dweights - along[:, None])).to(dtype)  # times scale, later
         dst = tl.trans(ds)
         dk1 = tl.dot(dst, q1h, dk1)
         dq1 = tl.dot(ds, k1h) * scale
@@ -264,38 +277,56 @@ def _launch(qkv: Tensor, heads: int, rotate: bool, dropout: float) -> dict[str, 
 
 
 def forward(
-    qkv: Tensor,
-    rotary: Tensor,
-    seed: Tensor,
-    heads: int,
-    rotate: bool,
-    dropout: float,
-    unit: Tensor | None = None,
-) -> Tensor:
+    qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
+) -> tuple[Tensor, Tensor]:
+    """What came out, and what :func:`backward` needs to know of the weights."""
     qkv = qkv.contiguous()
-    out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
-    scaled = unit is not None
+    boards, cells, d = qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3
+    out = torch.empty(boards, cells, d, dtype=qkv.dtype, device=qkv.device)
+    logs = torch.empty(boards, heads, cells, dtype=torch.float32, device=qkv.device)
     with LAUNCHING:
-        _forward[(qkv.shape[0] * heads,)](
+        _forward[(boards * heads,)](
             qkv,
-            unit if scaled else rotary,
+            rotary,
             rotary,
             seed,
             out,
-            SCALED=scaled,
+            logs,
+            SCALED=False,
+            LEARNED=True,
             **_launch(qkv, heads, rotate, dropout),
+        )
+    return out, logs
+
+
+def forward_normed(qkv: Tensor, unit: Tensor, rotary: Tensor, heads: int) -> Tensor:
+    """With a factor for every row, and nothing to learn."""
+    qkv = qkv.contiguous()
+    out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
+    with LAUNCHING:
+        _forward[(qkv.shape[0] * heads,)](
+            qkv,
+            unit,
+            rotary,
+            rotary,
+            out,
+            rotary,
+            SCALED=True,
+            LEARNED=False,
+            **_launch(qkv, heads, True, 0.0),
         )
     return out
 
 
 def backward(
-    grad: Tensor, qkv: Tensor, rotary: Tensor, seed: Tensor, heads: int, rotate: bool, dropout: float
-) -> Tensor:
-    qkv = qkv.contiguous()
+    grad: Tensor, qkv: Tensor, out: Tensor, logs: Tensor, rotary: Tensor, seed: Tensor,
+    heads: int, rotate: bool, dropout: float,
+) -> Tensor:  # fmt: skip
+    grad, qkv = grad.contiguous(), qkv.contiguous()
     dqkv = torch.empty_like(qkv)
     with LAUNCHING:
         _backward[(qkv.shape[0] * heads,)](
-            grad, qkv, rotary, seed, dqkv, **_launch(qkv, heads, rotate, dropout)
+            grad, qkv, out, logs, rotary, seed, dqkv, **_launch(qkv, heads, rotate, dropout)
         )
     return dqkv
 
