@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from maskoban.boards import MaskobanError, Tokens
 from maskoban.boards.tiles import MASK
 from maskoban.diffusion import sampler
-from maskoban.diffusion.critic_network import CriticNetwork
+from maskoban.diffusion.critic_network import CriticNetwork, fingerprint
 from maskoban.diffusion.model import Model, load
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.noise import uniforms
@@ -365,4 +365,9 @@ def test_a_critic_of_another_model_is_refused(tmp_path: Path) -> None:
         load_torch_critic(saved(tmp_path, critic, head=torch.zeros(1, 99)), "cpu")
     save_tensors(tmp_path / "critic.safetensors", {"head": torch.zeros(1, 32)}, {})
     with pytest.raises(MaskobanError, match=r"critic\.safetensors: not a critic of maskoban's"):
+        load_torch_critic(tmp_path, "cpu")
+    save_tensors(tmp_path / "critic.safetensors", critic.added(), {"model": fingerprint(critic.base)})
+    assert load_torch_critic(tmp_path, "cpu")
+    save_tensors(tmp_path / "critic.safetensors", critic.added(), {"model": "0123456789abcdef"})
+    with pytest.raises(MaskobanError, match=sentence + ": it learned from the drawings of another"):
         load_torch_critic(tmp_path, "cpu")

@@ -17,6 +17,7 @@ pytest.importorskip("onnx", reason="exporting needs onnx")
 
 from maskoban.boards import MASK, MaskobanError, Tokens, write
 from maskoban.boards.symmetry import symmetries
+from maskoban.diffusion.critic_network import fingerprint
 from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_cells
 from maskoban.diffusion.tensorfile import load_tensors
 from maskoban.diffusion.torch_model import load_torch, load_torch_critic
@@ -57,7 +58,7 @@ def run(place: Path, out: Path, *arguments: object) -> float:
 
 def known(out: Path) -> dict[str, dict[str, float]]:
     _, metadata = load_tensors(out / "critic.safetensors")
-    return {name: json.loads(text) for name, text in metadata.items()}
+    return {name: json.loads(metadata[name]) for name in ("settings", "facts")}
 
 
 def drawn(place: Path, n: int, polish: int) -> Tokens:
@@ -78,6 +79,8 @@ def test_a_critic_learns_to_tell_the_corpus_from_drawings(place: Path, tmp_path:
         assert int(file["polish"]) == 1  # the model's own
     assert (boards[:30] == drawn(place, 30, polish=1)).all()
     assert known(tmp_path)["settings"]["polish"] == 1
+    _, metadata = load_tensors(tmp_path / "critic.safetensors")
+    assert metadata["model"] == fingerprint(load_torch(place / "model", "cpu")[0].network)
 
     # What is kept is the best there was, and the scores of the file are those that were measured.
     log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]

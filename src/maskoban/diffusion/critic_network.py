@@ -13,6 +13,7 @@ mean over all cells. What it adds to the weights that are there already is small
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 
 import torch
@@ -71,6 +72,18 @@ class CriticNetwork(nn.Module):
         return {name: value for name, value in self.state_dict().items() if not name.startswith("base.")}
 
 
+def fingerprint(network: Network) -> str:
+    """A hash of a network's weights in half precision, as models are exported.
+
+    >>> fingerprint(InteriorNetwork(blocks=1)) == fingerprint(InteriorNetwork(blocks=1))  # both start at random
+    False
+    """
+    digest = sha256()
+    for name, value in sorted(network.state_dict().items()):
+        digest.update(name.encode() + value.half().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
 def load_critic(base: Network, file: Path) -> tuple[CriticNetwork, dict[str, str]]:
     """The critic of this model that a file holds, on the model's device, and the file's metadata.
 
@@ -81,6 +94,8 @@ def load_critic(base: Network, file: Path) -> tuple[CriticNetwork, dict[str, str
     tensors, metadata = load_tensors(file)
     if "narrow.qkv" not in tensors or tensors["narrow.qkv"].ndim != 3:
         raise MaskobanError(f"{file}: not a critic of maskoban's: no low-rank matrices narrow.qkv in it")
+    if metadata.get("model", model := fingerprint(base)) != model:
+        raise MaskobanError(f"{file}: not a critic of this model: it learned from the drawings of another")
     critic = CriticNetwork(base, rank=tensors["narrow.qkv"].shape[1]).to(base.place.device)
     here = {f"base.{name}": value for name, value in base.state_dict().items()}
     try:

@@ -36,7 +36,7 @@ from maskoban.boards.errors import MaskobanError
 from maskoban.boards.files import check_place, whole_file
 from maskoban.boards.symmetry import symmetries
 from maskoban.boards.tiles import Tokens
-from maskoban.diffusion.critic_network import CriticNetwork
+from maskoban.diffusion.critic_network import CriticNetwork, fingerprint
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.proving import prove_kernels
 from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_cells
@@ -163,6 +163,7 @@ class CriticTrainer:
             added["head"], added["bias"] = slope * added["head"], slope * added["bias"] + shift
             halves = {name: value.half() for name, value in added.items()}
             told = {"settings": json.dumps(dataclasses.asdict(self.settings)), "facts": json.dumps(line)}
+            told["model"] = fingerprint(self.critic.base)
             save_tensors(self.out / FILE, halves, told)
             np.savez(self.out / "scores.npz", real=real, drawn=drawn)
         self.critic.train()
