@@ -112,7 +112,7 @@ CriticOption = Annotated[
     bool | None,
     typer.Option(
         "--critic/--no-critic",
-        show_default="the model's own way",
+        show_default="the model's own way; none with --temperature, --steps or --order",
         help="Draw again what the model's critic takes for drawn; no solver involved.",
     ),
 ]
@@ -355,7 +355,7 @@ def corpus_synth(
 
     \b
     Examples:
-      maskoban corpus synth synth.npz -n 20000
+      maskoban corpus synth synth.npz -n 20000 --height 8 --width 8 --boxes 2
       maskoban corpus synth small.sok -n 10 --height 7 --width 7 --boxes 2
     """
     from maskoban.boards import check_writable, write
@@ -495,7 +495,7 @@ def repair(
 
     Keys of --json: index (counted from 0), title, verdict (solvable, repaired,
     unrepaired, unknown or malformed), reason, walls. Each entry of walls is one
-    cure: a list of the \\[row, column] cells to remove together.
+    cure: a list of the \\[row, column] cells, counted from 0, to remove together.
 
     \b
     Examples:

@@ -38,7 +38,7 @@ class Refusal(BaseModel):
 
 #: The refusals any request to the API may meet, for its description.
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    400: {"model": Refusal, "description": "The body is not JSON"},
+    400: {"model": Refusal, "description": "The body is not text, or nested too deep"},
     401: {"model": Refusal, "description": "The token is missing or wrong"},
     403: {"model": Refusal, "description": "The request comes from another site"},
     413: {"model": Refusal, "description": "The body is too large"},
