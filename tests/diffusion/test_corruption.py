@@ -22,7 +22,7 @@ def test_every_cell_is_hidden_on_its_own_with_probability_one_minus_alpha() -> N
     torch.manual_seed(1)
     boards = torch.zeros(20_000, 6, dtype=torch.long)
     share = torch.tensor(masked_share("cosine", 10))
-    hidden = hide_independently(boards, torch.full((20_000,), 4), share).hidden
+    hidden = hide_independently(boards, torch.full((20_000,), 4), share, torch.rand(boards.shape)).hidden
     rate = 1 - math.cos(math.pi * 4 / 20)
     # The number hidden a board is binomial, and every cell takes its share.
     assert agrees(np.bincount(hidden.sum(1), minlength=7), binom.pmf(np.arange(7), 6, rate))
@@ -35,14 +35,15 @@ def test_exactly_t_over_T_of_the_cells_are_hidden_rounded_up() -> None:
     torch.manual_seed(2)
     t = torch.arange(1, 11)
     for cells in (5, 10, 25):
-        corrupted = hide_exactly(torch.zeros(10, cells, dtype=torch.long), t, steps=10)
+        boards = torch.zeros(10, cells, dtype=torch.long)
+        corrupted = hide_exactly(boards, t, steps=10, noise=torch.rand(boards.shape))
         assert corrupted.hidden.sum(1).tolist() == [math.ceil(int(i) * cells / 10) for i in t]
 
 
 def test_every_subset_of_that_size_is_equally_likely() -> None:
     torch.manual_seed(3)
     boards = torch.zeros(20_000, 5, dtype=torch.long)
-    hidden = hide_exactly(boards, torch.full((20_000,), 2), steps=5).hidden
+    hidden = hide_exactly(boards, torch.full((20_000,), 2), steps=5, noise=torch.rand(boards.shape)).hidden
     subsets = list(combinations(range(5), 2))
     drawn = [tuple(row.nonzero().flatten().tolist()) for row in hidden]
     assert set(drawn) == set(subsets)
@@ -51,8 +52,9 @@ def test_every_subset_of_that_size_is_equally_likely() -> None:
 
 def test_hidden_cells_show_the_mask_and_the_others_their_tile() -> None:
     boards = torch.randint(0, 7, (50, 9))
-    t = torch.full((50,), 5)
-    for corrupted in (hide_exactly(boards, t, 9), hide_independently(boards, t, torch.full((10,), 0.5))):
+    t, noise = torch.full((50,), 5), torch.rand(50, 9)
+    share = torch.full((10,), 0.5)
+    for corrupted in (hide_exactly(boards, t, 9, noise), hide_independently(boards, t, share, noise)):
         assert (corrupted.tokens[corrupted.hidden] == MASK).all()
         assert (corrupted.tokens[~corrupted.hidden] == boards[~corrupted.hidden]).all()
         assert (corrupted.t == t).all()

@@ -1,4 +1,8 @@
-"""Corruption: which cells of a board are hidden for one training example."""
+"""Corruption: which cells of a board are hidden for one training example.
+
+Hiding takes its random numbers, uniform and one a cell, from outside: so that what is compiled and what is not can be
+given the same.
+"""
 
 from __future__ import annotations
 
@@ -37,13 +41,13 @@ def draw_times(boards: int, steps: int, stratified: bool, device: torch.device, 
     return (place**power * steps).long().clamp(max=steps - 1) + 1
 
 
-def hide_independently(boards: Tensor, t: Tensor, masked_share: Tensor) -> Corrupted:
+def hide_independently(boards: Tensor, t: Tensor, masked_share: Tensor, noise: Tensor) -> Corrupted:
     """The paper's corruption: every cell is hidden with probability 1 - alpha_t, on its own."""
-    hidden = torch.rand(boards.shape, device=boards.device) < masked_share[t][:, None]
+    hidden = noise < masked_share[t][:, None]
     return Corrupted(torch.where(hidden, MASK, boards), hidden, t)
 
 
-def hide_exactly(boards: Tensor, t: Tensor, steps: int) -> Corrupted:
+def hide_exactly(boards: Tensor, t: Tensor, steps: int, noise: Tensor) -> Corrupted:
     """Hide exactly ceil(t / T * cells) cells, every subset equally likely: no empty example, less noise.
 
     With T equal to the number of cells, t is the number of hidden cells, and the mean over them, averaged
@@ -52,7 +56,6 @@ def hide_exactly(boards: Tensor, t: Tensor, steps: int) -> Corrupted:
     """
     cells = boards.shape[1]
     count = (t * cells + steps - 1) // steps
-    noise = torch.rand(boards.shape, device=boards.device)
     last = noise.sort(dim=1).values.gather(1, count[:, None] - 1)  # the noise of the last cell to hide
     hidden = noise <= last
     return Corrupted(torch.where(hidden, MASK, boards), hidden, t)

@@ -2,10 +2,11 @@
 
 Both map masked tokens to logits over the seven tiles for every cell they draw:
 
-    forward(tokens (boards, cells) int64, t (boards,) or None, cells (boards, k) or None) -> (boards, k, 7)
+    forward(tokens (boards, cells) int64, t (boards,) or None, cells (boards, k) or None, seeds) -> (boards, k, 7)
 
-Where ``cells`` is given, only those cells' logits are returned; where it is None, all of them. Parameters are
-fp32; activations run in the dtype given to :meth:`Network.compute_in`.
+Where ``cells`` is given, only those cells' logits are returned; where it is None, all of them. ``seeds`` are those of
+:meth:`Network.draw_seeds`, drawn anew where they are not given. Parameters are fp32; activations run in the dtype
+given to :meth:`Network.compute_in`.
 The matrices of all blocks are stacked along a leading axis, so that an optimiser handles each kind at once.
 """
 
@@ -34,6 +35,8 @@ class Network(nn.Module):
     margin: int
     #: Whether forward needs t.
     timed: bool
+    #: How many there are, and so how many slices a stacked parameter has.
+    blocks: int
 
     def __init__(self, height: int, width: int) -> None:
         super().__init__()
@@ -49,6 +52,10 @@ class Network(nn.Module):
 
     def start_at(self, board: int) -> None:
         """The boards to train on will be those of a larger batch from this one on: what is dropped depends on it."""
+
+    def draw_seeds(self) -> Tensor | None:
+        """What the next forward pass's dropout follows from, of torch's generator, where there is dropout."""
+        return None
 
     def embed(self, tokens: Tensor, table: Tensor) -> Tensor:
         """Rows of the table; in training as a product with one-hot tokens, whose gradient is one too, no scatter."""
@@ -99,7 +106,7 @@ class PaperNetwork(Network):
         hidden: int = 1024, dropout: float = 0.1,
     ) -> None:  # fmt: skip
         super().__init__(height, width)
-        self.d, self.heads, self.dropout = d, heads, dropout
+        self.d, self.heads, self.dropout, self.blocks = d, heads, dropout, blocks
         self.token = nn.Embedding(MASK + 1, d)
         self.row = nn.Embedding(self.rows, d)
         self.column = nn.Embedding(self.columns, d)
@@ -125,13 +132,22 @@ class PaperNetwork(Network):
         numbers = [self.cells * self.d, self.cells * self.up.shape[1], self.cells * self.d]
         self.firsts.copy_(board * torch.tensor([self.heads, *numbers]))
 
-    def forward(self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None) -> Tensor:
+    def draw_seeds(self) -> Tensor:
+        return draw_seeds(len(self.qkv), self.firsts)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        t: Tensor | None = None,
+        cells: Tensor | None = None,
+        seeds: Tensor | None = None,
+    ) -> Tensor:
         assert t is not None, "the paper's network needs the time step"
         place = (self.row.weight[:, None] + self.column.weight[None, :]).flatten(0, 1)  # (cells, d)
         given = place + self.time(sinusoid(t, self.d))[:, None]
         x = self.embed(tokens, self.token.weight) + given.to(self.dtype)
         p = self.dropout if self.training else 0.0
-        seeds = draw_seeds(len(self.qkv), self.firsts)
+        seeds = self.draw_seeds() if seeds is None else seeds
         stacks = [
             self.qkv,
             self.qkv_bias,
@@ -182,7 +198,7 @@ class InteriorNetwork(Network):
         hidden: int = 1024,
     ) -> None:
         super().__init__(height, width)
-        self.d, self.heads = d, heads
+        self.d, self.heads, self.blocks = d, heads, blocks
         self.token = nn.Embedding(MASK + 1, d)
         self.place = nn.Parameter(torch.randn(self.cells, d) * 0.02)
         self.qkv = nn.Parameter(torch.empty(blocks, 3, d, d))
@@ -195,7 +211,13 @@ class InteriorNetwork(Network):
         self.rotary: Tensor
         self.register_buffer("rotary", rotary_table(self.rows, self.columns, d // heads), persistent=False)
 
-    def forward(self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        tokens: Tensor,
+        t: Tensor | None = None,
+        cells: Tensor | None = None,
+        seeds: Tensor | None = None,
+    ) -> Tensor:
         return self.logits(self.features(tokens, self.place, self.stacks(), cells), self.head)
 
     def stacks(self) -> list[Tensor]:

@@ -43,6 +43,7 @@ from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_cells
 from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.diffusion.torch_model import load_torch
+from maskoban.training.compiling import compiled
 
 Scores = NDArray[np.floating[Any]]
 
@@ -107,7 +108,7 @@ class CriticTrainer:
         self.optimizer = torch.optim.AdamW(
             trained, settings.learning_rate, (0.9, 0.98), weight_decay=settings.weight_decay, fused=on_cuda
         )
-        self.forward = torch.compile(self.critic, dynamic=False) if on_cuda else self.critic
+        self.forward = compiled(self.critic) if on_cuda else self.critic
         self.kind = (torch.arange(settings.batch, device=self.device) < settings.batch // 2).float()
 
     def batch(self) -> tuple[Tensor, Tensor]:

@@ -41,6 +41,7 @@ from maskoban.training.checkpoint import (
     restore_optimizer,
     save_checkpoint,
 )
+from maskoban.training.compiling import compiled, prove_gradients
 from maskoban.training.interrupting import uninterrupted
 from maskoban.training.muon import StackedMuon
 from maskoban.training.presets import Preset
@@ -114,7 +115,7 @@ class Trainer:
             weights(preset.schedule, preset.diffusion_steps, preset.weight_cap), device=self.device
         )
         self.rarity = torch.tensor(rarity(preset.diffusion_steps, preset.time_power), device=self.device)
-        self.loss = torch.compile(self._loss, dynamic=False) if self.options.compile else self._loss
+        self.loss = compiled(self._loss) if self.options.compile else self._loss
         self._epoch, self._order = -1, torch.empty(0)
         self._recorded: RecordedStep | None = None
         self._averaged = False  # whether the averaged weights stand in the network's place
@@ -166,22 +167,28 @@ class Trainer:
         """A learning rate: on a CUDA device a tensor, which a recorded step reads anew each time."""
         return torch.tensor(value, device=self.device) if self.device.type == "cuda" else value
 
-    def _loss(self, boards: Tensor) -> Tensor:
-        """The objective on one batch, noise included: the whole of it is compiled into one step.
+    def _noise(self, boards: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What is random in the loss of these boards: times, a number a cell, and what dropout follows from."""
+        preset = self.preset
+        power = preset.time_power if self.network.training else 1.0  # held-out losses compare across powers
+        t = draw_times(len(boards), preset.diffusion_steps, preset.stratified, boards.device, power)
+        return t, torch.rand(boards.shape, device=boards.device), self.network.draw_seeds()
+
+    def _loss(self, boards: Tensor, t: Tensor, noise: Tensor, seeds: Tensor | None) -> Tensor:
+        """The objective on one batch, corruption included: the whole of it is compiled into one step.
 
         In training, noise is drawn for every board, so that it does not depend on which process holds which,
         and the loss is that of this process's part.
         """
         preset, training = self.preset, self.network.training
-        power = preset.time_power if training else 1.0  # held-out losses compare across powers, noise and all
-        t = draw_times(len(boards), preset.diffusion_steps, preset.stratified, boards.device, power)
         if preset.corruption == "exact":
-            corrupted = hide_exactly(boards, t, preset.diffusion_steps)
+            corrupted = hide_exactly(boards, t, preset.diffusion_steps, noise)
         else:
-            corrupted = hide_independently(boards, t, self.share)
+            corrupted = hide_independently(boards, t, self.share, noise)
         if training:
             boards, corrupted = boards[self.part], corrupted.part(self.part)
-        logits = self.network(corrupted.tokens, corrupted.t if self.network.timed else None)
+        when = corrupted.t if self.network.timed else None
+        logits = self.network(corrupted.tokens, when, seeds=seeds)
         return objective(logits, boards, corrupted, self.weights * self.rarity if training else self.weights)
 
     def _batch(self, step: int) -> Tensor:
@@ -243,12 +250,27 @@ class Trainer:
                 self.board_writer.close()
 
     def _train(self) -> None:
+        if self.options.compile:
+            self.prove()
         # Several processes must leave after the same step, so Ctrl-C waits until they have agreed on which.
         if self.processes.count > 1:
             with uninterrupted() as pressed:
                 self._take_steps(pressed)
         else:
             self._take_steps(pressed=[])
+
+    def prove(self) -> float:
+        """Hold the compiled step against the same not compiled, where the run stands; returns how far it is off."""
+        torch.manual_seed(self.preset.seed)
+        self.network.train()
+        boards = self._batch(self.progress.step)
+        noise = self._noise(boards)
+        off = prove_gradients(
+            self.network, lambda: self.loss(boards, *noise), lambda: self._loss(boards, *noise)
+        )
+        if self.processes.first:
+            self._note({"event": "proved", "step": self.progress.step, "gradients_off": round(off, 5)})
+        return off
 
     def _take_steps(self, pressed: list[int]) -> None:
         last = self.options.stop_at or math.inf
@@ -320,7 +342,7 @@ class Trainer:
         self.network.train()
         for optimizer in self.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(boards)
+        loss = self.loss(boards, *self._noise(boards))
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         loss = loss.detach()
         self.processes.average([loss, *(p.grad for p in self.network.parameters() if p.grad is not None)])
@@ -341,7 +363,8 @@ class Trainer:
             whole = len(self.held_out) // batch * batch
             for start in range(0, whole, batch):
                 torch.manual_seed(start)
-                total += self.loss(self.held_out[start : start + batch].long()).item()
+                boards = self.held_out[start : start + batch].long()
+                total += self.loss(boards, *self._noise(boards)).item()
             return total / (whole // batch)
 
     def sample(self) -> None:

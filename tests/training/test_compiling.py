@@ -1,0 +1,131 @@
+"""A compiled step is held against the plain one before it is used."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from maskoban.boards import MaskobanError
+from maskoban.diffusion.network import Network
+from maskoban.training.checkpoint import new_network
+from maskoban.training.compiling import compiled, gradients, prove_gradients
+from maskoban.training.loop import Options, Trainer
+from maskoban.training.presets import Preset
+from maskoban.training.synth import synthesize
+from tests.training.small_models import SMALL, SMALL_PAPER
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+def squares(network: Network) -> Callable[[], Tensor]:
+    """A loss without noise."""
+    tokens = torch.randint(0, 8, (4, network.cells), generator=torch.Generator().manual_seed(0))
+    t, seeds = torch.tensor([1, 5, 20, 42]), network.draw_seeds()
+    return lambda: network(tokens, t, seeds=seeds).square().mean()
+
+
+class Spoiled(torch.autograd.Function):
+    """The identity, whose gradient is changed."""
+
+    @staticmethod
+    def forward(ctx: object, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.change = change  # type: ignore[attr-defined]
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx: object, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
+        return ctx.change(grad), None  # type: ignore[attr-defined]
+
+
+def spoiled(network: Network, name: str, change: Callable[[Tensor], Tensor]) -> Callable[[], Tensor]:
+    """The loss of :func:`squares`, with one parameter's gradient changed."""
+
+    def loss() -> Tensor:
+        value = squares(network)()
+        parameter = network.get_parameter(name)
+        return value + (Spoiled.apply(parameter, change) - parameter).sum()
+
+    return loss
+
+
+@pytest.mark.parametrize("preset", [SMALL, SMALL_PAPER], ids=["ours", "paper"])
+def test_what_is_right_passes_and_leaves_weights_and_gradients_as_they_were(preset: Preset) -> None:
+    torch.manual_seed(0)
+    network = new_network(preset).eval()
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    assert prove_gradients(network, squares(network), squares(network)) < 1e-6
+    assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
+    assert all(p.grad is None for p in network.parameters())
+
+
+@pytest.mark.parametrize("added", [1.0, math.nan])
+def test_a_wrong_gradient_of_one_blocks_slice_is_refused_and_named(added: float) -> None:
+    torch.manual_seed(0)
+    network = new_network(SMALL_PAPER).eval()
+
+    def change(grad: Tensor) -> Tensor:
+        grad = grad.clone()
+        grad[1, 0, 3] += added
+        return grad
+
+    made = spoiled(network, "norm_weight", change)
+    with pytest.raises(
+        MaskobanError, match=r"gradient of norm_weight\[1\] is .* off; train with --no-compile"
+    ):
+        prove_gradients(network, made, spoiled(network, "norm_weight", lambda grad: grad))
+
+
+def test_a_gradient_that_is_left_out_is_refused_however_the_network_starts() -> None:
+    torch.manual_seed(0)
+    network = new_network(SMALL).eval()  # its head starts with zeros, so that nothing else has a gradient
+    assert not any(g.any() for name, g in gradients(network, squares(network)).items() if name != "head")
+
+    def without_place() -> Tensor:
+        network.place.requires_grad_(False)
+        loss = squares(network)()
+        network.place.requires_grad_(True)
+        return loss + 0 * network.place.sum()
+
+    with pytest.raises(MaskobanError, match="gradient of place is 100% off"):
+        prove_gradients(network, without_place, squares(network))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_sums_of_both_kinds_stay_apart_where_torch_would_join_them(
+    known: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, object] = {}
+    monkeypatch.setattr(torch, "compile", lambda function, **options: asked.update(options))
+    name = "triton.mix_order_reduction"
+    if not known:  # before torch 2.10
+        monkeypatch.setattr(torch._inductor, "list_options", lambda: ["max_autotune"])
+    compiled(torch.sin)
+    assert asked["options"] == ({name: False} if known and name in torch._inductor.list_options() else {})
+
+
+@pytest.mark.parametrize("preset", [SMALL, SMALL_PAPER], ids=["ours", "paper"])
+def test_a_compiled_run_proves_itself_and_takes_the_steps_of_the_plain_one(
+    preset: Preset, tmp_path: Path
+) -> None:
+    boards = synthesize(40, height=6, width=7, boxes=1, seed=3)
+    short = replace(preset, batch=8, steps=3, warmup=1, validate_every=3, sample_every=9, sample_boards=2,
+                    validation_boards=8, precision="fp32", diffusion_steps=20)  # fmt: skip
+    logs = []
+    for name in ("plain", "compiled"):
+        options = Options(device="cpu", compile=name == "compiled", quiet=True)
+        Trainer(short, boards[:32], boards[32:], tmp_path / name, options).run()
+        logs.append([json.loads(line) for line in (tmp_path / name / "log.jsonl").read_text().splitlines()])
+    plain, made = logs
+    assert [entry["event"] for entry in plain if "event" in entry] == ["start", "end"]
+    assert [entry["event"] for entry in made if "event" in entry] == ["start", "proved", "end"]
+    assert made[1]["gradients_off"] < 1e-4
+    losses = [next(entry for entry in log if "train" in entry) for log in (plain, made)]
+    for kind in ("train", "valid"):
+        assert losses[0][kind] == pytest.approx(losses[1][kind], rel=1e-4)
