@@ -45,10 +45,11 @@ def error(mine: Tensor, reference: Tensor) -> float:
 def main() -> None:
     torch.manual_seed(0)
     forward, backward = kernels._forward.fn, kernels._backward.fn
-    for rows, height, width, heads, rotate, p in (
-        (32, 4, 5, 2, True, 0.0), (32, 4, 8, 1, False, 0.0), (32, 6, 6, 2, False, 0.25), (64, 8, 8, 1, True, 0.25),
+    for rows, keys, height, width, heads, rotate, p in (
+        (32, 32, 4, 5, 2, True, 0.0), (32, 16, 4, 8, 1, False, 0.0), (32, 16, 6, 6, 2, False, 0.25),
+        (64, 32, 8, 8, 1, True, 0.25), (16, 64, 9, 9, 1, False, 0.25),
     ):  # fmt: skip
-        kernels._forward, kernels._backward = Untuned(forward, ROWS=rows), Untuned(backward, ROWS=rows)
+        kernels._forward, kernels._backward = Untuned(forward, ROWS=rows), Untuned(backward, KEYS=keys)
         cells, d = height * width, heads * 32
         qkv = torch.randn(2, cells, 3 * d).half()
         grad = torch.randn(2, cells, d).half()

@@ -1,7 +1,7 @@
 """Dropout whose mask is a hash of the position.
 
 torch's generator costs more than the layers it serves at these sizes, and a mask that must be kept for the
-backward pass costs memory traffic. This one is a function of (seed, index): four integer operations, recomputed
+backward pass costs memory traffic. This one is a function of (seed, index): five integer operations, recomputed
 wherever it is needed. A process that holds a part of a batch counts from where its part begins, so a board loses
 the same numbers whichever process holds it.
 """
@@ -21,10 +21,20 @@ def draw_seeds(rows: int, firsts: Tensor) -> Tensor:
     return torch.stack([seeds, firsts.expand_as(seeds)], dim=-1)
 
 
-def scramble(h: Tensor) -> Tensor:
-    """A hash of int32 whose high bits are fit to compare, wrapping; the shift is masked, as torch's keeps the sign."""
-    h = h * -0x61C8864F  # 0x9E3779B1 as a signed number
-    return (h ^ ((h >> 15) & 0x1FFFF)) * -0x7A143589  # 0x85EBCA77
+def scramble(index: Tensor, start: Tensor) -> Tensor:
+    """A hash of int32 whose high bits are fit to compare, wrapping.
+
+    What it starts from is hashed itself: near ones give masks that have nothing in common.
+    """
+    return _folded(index * _FIRST + _folded(start * _FIRST) * _SECOND) * _SECOND
+
+
+_FIRST, _SECOND = -0x61C8864F, -0x7A143589  # 0x9E3779B1 and 0x85EBCA77 as signed numbers
+
+
+def _folded(h: Tensor) -> Tensor:
+    """The high bits over the low ones; the shift is masked, as torch's keeps the sign."""
+    return h ^ ((h >> 15) & 0x1FFFF)
 
 
 def least_kept(p: float) -> int:
@@ -34,7 +44,7 @@ def least_kept(p: float) -> int:
 
 def kept(index: Tensor, p: float, start: Tensor) -> Tensor:
     """Whether the numbers at these int32 indices stay, for what the mask follows from."""
-    return scramble(index ^ start) >= least_kept(p)
+    return scramble(index, start) >= least_kept(p)
 
 
 def dropout(x: Tensor, p: float, seed: Tensor) -> Tensor:

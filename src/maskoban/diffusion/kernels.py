@@ -73,26 +73,29 @@ def _scores(q1, q2, k1, k2, inside, FULL: tl.constexpr, ROTATE: tl.constexpr):
 
 
 @triton.jit
-def kept(seed, at, LEAST: tl.constexpr):
-    """Whether dropout keeps the number at this place: the hash of dropout.py, bit for bit."""
-    h = (at.to(tl.uint32) ^ tl.load(seed).to(tl.uint32)) * 0x9E3779B1
+def kept(seed, starts, LEAST: tl.constexpr, N: tl.constexpr):
+    """Which of N numbers a row dropout keeps, for rows that start at these places: dropout.py's hash, to the bit."""
+    once = tl.load(seed).to(tl.uint32) * 0x9E3779B1
+    once = (once ^ (once >> 15)) * 0x85EBCA77
+    columns = tl.arange(0, N).to(tl.uint32) * 0x9E3779B1
+    h = (starts.to(tl.uint32) * 0x9E3779B1 + once)[:, None] + columns[None, :]
     h = (h ^ (h >> 15)) * 0x85EBCA77
     return h.to(tl.int32, bitcast=True) >= LEAST
 
 
 @triton.jit
-def _kept_weights(seed, program, rows, LEAST: tl.constexpr, BLOCK: tl.constexpr):
-    """Which weights of these rows dropout keeps: those at their place in blocks of BLOCK x BLOCK."""
+def _kept_weights(seed, program, rows, first, LEAST: tl.constexpr, BLOCK: tl.constexpr, KEYS: tl.constexpr):
+    """Which weights of these rows, KEYS from the first, dropout keeps: those at their place in BLOCK x BLOCK."""
     place = program + tl.load(seed + 1).to(tl.int32)
-    row = (place * BLOCK + rows) * BLOCK
-    return kept(seed, row[:, None] + tl.arange(0, BLOCK)[None, :], LEAST)
+    return kept(seed, (place * BLOCK + rows) * BLOCK + first, LEAST, KEYS)
 
 
+#: Rows at a time, warps, stages, and the registers a thread may have: with fewer, more programs run side by side.
 _ATTENTION = [
-    triton.Config({"ROWS": rows}, num_warps=warps, num_stages=stages)
-    for rows, warps, stages in (
-        (16, 1, 1), (16, 2, 1), (16, 4, 1), (32, 4, 1), (32, 4, 3), (32, 8, 3), (64, 4, 1), (64, 4, 2), (64, 8, 1),
-        (64, 8, 2), (128, 8, 1),
+    triton.Config({"ROWS": rows}, num_warps=warps, num_stages=stages, maxnreg=registers)
+    for rows, warps, stages, registers in (
+        (16, 1, 1, None), (16, 2, 1, None), (32, 4, 1, None), (32, 4, 3, None), (64, 4, 1, None), (64, 4, 1, 128),
+        (64, 4, 2, None), (64, 4, 2, 128), (64, 8, 1, None), (128, 8, 1, None), (128, 8, 1, 128),
     )
 ]  # fmt: skip
 
@@ -161,11 +164,12 @@ def _forward(
         total = tl.sum(weights, 1)
         if LEARNED:
             tl.store(logs + program * cells + rows, most + tl.log2(total), mask=here)
-        # One multiplication a weight: a division for each would cost as much as all the rest.
-        weights *= (1.0 / total)[:, None]
+        # One multiplication a weight: a division for each would cost as much as all the rest. By a factor that may be
+        # zero: of two numbers to choose between, a compiler would round both, and choose between halves of a register.
+        factor = (1.0 / ((1.0 - P) * total))[:, None]
         if P > 0:
-            weights = tl.where(_kept_weights(seed, program, rows, LEAST, BLOCK), weights, 0.0)
-        mixed = tl.dot(weights.to(dtype), v) * (1.0 / (1.0 - P))
+            factor = tl.where(_kept_weights(seed, program, rows, 0, LEAST, BLOCK, BLOCK), factor, 0.0)
+        mixed = tl.dot((weights * factor).to(dtype), v)
         to = out + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
         tl.store(to, mixed.to(dtype), mask=here[:, None])
 
@@ -181,80 +185,93 @@ def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):
     return g1 * cos + g2 * sin, g2 * cos - g1 * sin
 
 
+def _fitting_back(configs, positional, **named):
+    """Blocks of keys no wider than a board."""
+    return [c for c in configs if c.kwargs["KEYS"] <= named["BLOCK"]]
+
+
 @triton.autotune(
-    _ATTENTION, key=["boards", "cells", "HALF", "P"], prune_configs_by={"early_config_prune": _fitting}
-)
+    [
+        triton.Config({"KEYS": keys}, num_warps=warps, num_stages=stages, maxnreg=registers)
+        for keys, warps, stages, registers in (
+            (16, 4, 1, None), (16, 4, 1, 128), (32, 4, 1, 168), (32, 4, 1, 128), (64, 4, 1, None), (64, 4, 1, 168),
+            (64, 4, 2, None), (64, 8, 1, None), (64, 8, 1, 128), (64, 8, 2, 128), (128, 8, 1, None),
+        )
+    ],
+    key=["boards", "cells", "HALF", "P"],
+    prune_configs_by={"early_config_prune": _fitting_back},
+)  # fmt: skip
 @triton.jit
 def _backward(
     grad, qkv, out, logs, rotary, seed, dqkv, boards, cells: tl.constexpr, d: tl.constexpr, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
-    ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, ROWS: tl.constexpr,
+    ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, KEYS: tl.constexpr,
 ):  # fmt: skip
+    """All rows against some keys at a time: of sums over a whole board only the queries' gradient is held."""
     program = tl.program_id(0)
     board, head = (program // HEADS).to(tl.int64), program % HEADS
     offset = board * cells * 3 * d + head * 2 * HALF
     start = qkv + offset
-    keys = tl.arange(0, BLOCK)
-    inside = keys < cells
+    rows = tl.arange(0, BLOCK)
+    here = rows < cells
     first_column = tl.arange(0, FIRST)
     column = tl.arange(0, 2 * HALF)
     dtype = qkv.dtype.element_ty
-    k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
-    k2 = k1
+    q1 = _vectors(start, rows, here, 3 * d, FIRST)
+    q2 = q1
     if ROTATE:
-        k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
-        kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
-        kunit = _unit(k1, k2, 2 * HALF)[:, None]
-        k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
-    k1h, k2h = k1.to(dtype), k2.to(dtype)
-    v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
-    dk1 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
-    dk2 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
-    dv = tl.zeros((BLOCK, 2 * HALF), dtype=tl.float32)
-    for first in range(0, cells, ROWS):
-        rows = first + tl.arange(0, ROWS)
-        here = rows < cells
-        q1 = _vectors(start, rows, here, 3 * d, FIRST)
-        q2 = q1
+        q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
+        cos, sin = _angles(rotary, rows, here, cells, HALF)
+        unit = _unit(q1, q2, 2 * HALF)[:, None]
+        q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
+    q1h, q2h = q1.to(dtype), q2.to(dtype)
+    log = tl.load(logs + program * cells + rows, mask=here, other=0.0)
+    at = board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
+    g = tl.load(grad + at, mask=here[:, None], other=0.0)
+    # What came out, times its gradient, is the sum over all weights of each times its gradient.
+    along = tl.sum(g.to(tl.float32) * tl.load(out + at, mask=here[:, None], other=0.0).to(tl.float32), 1)
+    dq1 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
+    dq2 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
+    for first in range(0, cells, KEYS):
+        keys = first + tl.arange(0, KEYS)
+        inside = keys < cells
+        k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
+        k2 = k1
         if ROTATE:
-            q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
-            cos, sin = _angles(rotary, rows, here, cells, HALF)
-            unit = _unit(q1, q2, 2 * HALF)[:, None]
-            q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
-        q1h, q2h = q1.to(dtype), q2.to(dtype)
+            k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
+            kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
+            kunit = _unit(k1, k2, 2 * HALF)[:, None]
+            k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
+        k1h, k2h = k1.to(dtype), k2.to(dtype)
+        v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
         scores = _scores(q1h, q2h, k1h, k2h, inside, FULL, ROTATE)
-        log = tl.load(logs + program * cells + rows, mask=here, other=0.0)
         weights = tl.exp2(scores * (scale * LOG2E) - log[:, None])
-        at = board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
-        g = tl.load(grad + at, mask=here[:, None], other=0.0)
-        # What came out, times its gradient, is the sum over all weights of each times its gradient.
-        along = tl.sum(g.to(tl.float32) * tl.load(out + at, mask=here[:, None], other=0.0).to(tl.float32), 1)
         dweights = tl.dot(g, tl.trans(v))
         dropped = weights
         if P > 0:
-            kept = _kept_weights(seed, program, rows, LEAST, BLOCK)
-            dropped = tl.where(kept, weights, 0.0)
-            dweights = tl.where(kept, dweights * (1.0 / (1.0 - P)), 0.0)
-        dv = tl.dot(tl.trans(dropped.to(dtype)), g, dv)
+            factor = tl.where(
+                _kept_weights(seed, program, rows, first, LEAST, BLOCK, KEYS), 1.0 / (1.0 - P), 0.0
+            )
+            dropped, dweights = weights * factor, dweights * factor
+        dv = tl.dot(tl.trans(dropped.to(dtype)), g)
+        to = dqkv + offset + keys[:, None] * 3 * d
+        tl.store(to + 2 * d + column[None, :], dv.to(dtype), mask=inside[:, None])
         ds = (weights * (dweights - along[:, None])).to(dtype)  # times scale, later
         dst = tl.trans(ds)
-        dk1 = tl.dot(dst, q1h, dk1)
-        dq1 = tl.dot(ds, k1h) * scale
-        to = dqkv + offset + rows[:, None] * 3 * d + first_column[None, :]
+        dk1 = tl.dot(dst, q1h) * scale
+        dq1 = tl.dot(ds, k1h, dq1)
         if ROTATE:
-            dk2 = tl.dot(dst, q2h, dk2)
-            dq2 = tl.dot(ds, k2h) * scale
-            dq1, dq2 = _turn_back(dq1, dq2, q1, q2, unit, cos, sin, 2 * HALF)
-            tl.store(to + HALF, dq2.to(dtype), mask=here[:, None])
-        tl.store(to, dq1.to(dtype), mask=here[:, None])
-    dk1 *= scale
-    to = dqkv + offset + d + keys[:, None] * 3 * d + first_column[None, :]
+            dk2 = tl.dot(dst, q2h) * scale
+            dq2 = tl.dot(ds, k2h, dq2)
+            dk1, dk2 = _turn_back(dk1, dk2, k1, k2, kunit, kcos, ksin, 2 * HALF)
+            tl.store(to + d + HALF + first_column[None, :], dk2.to(dtype), mask=inside[:, None])
+        tl.store(to + d + first_column[None, :], dk1.to(dtype), mask=inside[:, None])
+    dq1 *= scale
+    to = dqkv + offset + rows[:, None] * 3 * d + first_column[None, :]
     if ROTATE:
-        dk1, dk2 = _turn_back(dk1, dk2 * scale, k1, k2, kunit, kcos, ksin, 2 * HALF)
-        tl.store(to + HALF, dk2.to(dtype), mask=inside[:, None])
-    tl.store(to, dk1.to(dtype), mask=inside[:, None])
-    to = dqkv + offset + 2 * d + keys[:, None] * 3 * d + column[None, :]
-    tl.store(to, (dv * (1.0 / (1.0 - P))).to(dtype), mask=inside[:, None])
+        dq1, dq2 = _turn_back(dq1, dq2 * scale, q1, q2, unit, cos, sin, 2 * HALF)
+        tl.store(to + HALF, dq2.to(dtype), mask=here[:, None])
+    tl.store(to, dq1.to(dtype), mask=here[:, None])
 
 
 def _launch(qkv: Tensor, heads: int, rotate: bool, dropout: float) -> dict[str, object]:

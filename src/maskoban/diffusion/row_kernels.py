@@ -19,7 +19,8 @@ from torch import Tensor
 from maskoban.diffusion.dropout import least_kept
 from maskoban.diffusion.kernels import LAUNCHING, kept
 
-#: How many programs a processor is given where each takes many rows.
+#: How many programs a processor is given where each takes many rows. All of them must fit at once, or half of them
+#: twice: so with four warps each, programs may have 64 registers or 128.
 _PROGRAMS = 8
 
 
@@ -27,16 +28,19 @@ def _forward(*sizes: tuple[int, int]) -> list[triton.Config]:
     return [triton.Config({"ROWS": rows}, num_warps=warps) for rows, warps in sizes]
 
 
-def _backward(*sizes: tuple[int, int, int]) -> list[triton.Config]:
+def _backward(*sizes: tuple[int, int, int, int]) -> list[triton.Config]:
     """STAGES: how many blocks of rows are on their way at once."""
-    return [triton.Config({"ROWS": rows, "STAGES": stages}, num_warps=warps) for rows, warps, stages in sizes]
+    return [
+        triton.Config({"ROWS": rows, "STAGES": stages}, num_warps=warps, maxnreg=registers)
+        for rows, warps, stages, registers in sizes
+    ]
 
 
 @triton.jit
-def _dropped(v, seed, at, P: tl.constexpr, LEAST: tl.constexpr):
-    """Dropout of the numbers at these places."""
+def _dropped(v, seed, row, P: tl.constexpr, LEAST: tl.constexpr, N: tl.constexpr):
+    """Dropout of these whole rows; by a factor, as in attention."""
     if P > 0:
-        v = tl.where(kept(seed, at + tl.load(seed + 1).to(tl.int32), LEAST), v * (1.0 / (1.0 - P)), 0.0)
+        v *= tl.where(kept(seed, row * N + tl.load(seed + 1).to(tl.int32), LEAST, N), 1.0 / (1.0 - P), 0.0)
     return v
 
 
@@ -58,7 +62,7 @@ def _add_norm(
     at = row[:, None] * N + column[None, :]
     inside = row[:, None] < rows
     v = tl.load(y + at, mask=inside, other=0.0).to(tl.float32) + tl.load(bias + column)[None, :]
-    total = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) + _dropped(v, seed, at, P, LEAST)
+    total = tl.load(x + at, mask=inside, other=0.0).to(tl.float32) + _dropped(v, seed, row, P, LEAST, N)
     total = total.to(out.dtype.element_ty)
     tl.store(out + at, total, mask=inside)
     white, _ = _whitened(total.to(tl.float32), N)
@@ -67,7 +71,8 @@ def _add_norm(
 
 
 @triton.autotune(
-    _backward((4, 4, 1), (4, 4, 3), (8, 4, 1), (8, 4, 3), (8, 8, 1), (8, 8, 3)), key=["rows", "N"]
+    _backward((4, 4, 1, 64), (4, 4, 3, 64), (8, 4, 1, 128), (8, 4, 3, 128), (8, 8, 1, 64), (8, 8, 3, 64)),
+    key=["rows", "N"],
 )
 @triton.jit
 def _add_norm_backward(
@@ -92,7 +97,7 @@ def _add_norm_backward(
         d = (d - (tl.sum(d, 1) / N)[:, None] - white * along[:, None]) * unit[:, None]
         d += tl.load(dout + at, mask=inside, other=0.0).to(tl.float32)
         tl.store(dx + at, d.to(dx.dtype.element_ty), mask=inside)
-        d = _dropped(d, seed, at, P, LEAST)
+        d = _dropped(d, seed, row, P, LEAST, N)
         tl.store(dy + at, d.to(dy.dtype.element_ty), mask=inside)
         dbias += d
     to = sums + tl.program_id(0) * 3 * N + column
@@ -134,10 +139,14 @@ def add_norm_backward(
 
 @triton.jit
 def _gate(v):
-    """gelu(v) = v gate(v) in its tanh form; (1 + tanh(u)) / 2 is the logistic function of 2u."""
-    return 1.0 / (
+    """gelu(v) = v gate(v) in its tanh form; (1 + tanh(u)) / 2 is the logistic function of 2u.
+
+    One over a number is the square of one over its root: a division takes several instructions, a root's inverse one.
+    """
+    root = tl.rsqrt(
         1.0 + tl.exp2(v * (-2.302208198 - 0.1029432397 * v * v))
     )  # -2 log2(e) sqrt(2/pi) (1, 0.044715)
+    return root * root
 
 
 @triton.autotune(_forward((1, 4), (2, 4), (2, 8), (4, 8)), key=["rows", "N"])
@@ -149,11 +158,12 @@ def _gelu_dropout(
     at = row[:, None] * N + column[None, :]
     inside = row[:, None] < rows
     v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32) + tl.load(bias + column)[None, :]
-    tl.store(y + at, _dropped(v * _gate(v), seed, at, P, LEAST).to(y.dtype.element_ty), mask=inside)
+    tl.store(y + at, _dropped(v * _gate(v), seed, row, P, LEAST, N).to(y.dtype.element_ty), mask=inside)
 
 
 @triton.autotune(
-    _backward((1, 4, 1), (1, 4, 3), (2, 4, 1), (2, 4, 3), (4, 8, 1), (4, 8, 3)), key=["rows", "N"]
+    _backward((1, 4, 1, 64), (1, 4, 3, 64), (2, 4, 1, 64), (2, 4, 3, 64), (4, 8, 1, 64), (4, 8, 3, 64)),
+    key=["rows", "N"],
 )
 @triton.jit
 def _gelu_dropout_backward(
@@ -181,7 +191,7 @@ def _gelu_dropout_backward(
         g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
         gate = _gate(v)
         slope = gate + gate * (1.0 - gate) * v * (1.5957691216 + 0.2140644488 * v * v)
-        g = _dropped(g * slope, seed, at, P, LEAST)
+        g = _dropped(g * slope, seed, row, P, LEAST, N)
         tl.store(dh + at, g.to(dh.dtype.element_ty), mask=inside)
         dbias += g
     tl.store(sums + tl.program_id(0) * N + column, tl.sum(dbias, 0))
