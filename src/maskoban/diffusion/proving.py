@@ -24,7 +24,7 @@ from maskoban.diffusion.attention import (
 from maskoban.diffusion.dropout import dropout
 from maskoban.diffusion.feedforward import rms_norm, squared_relu_linear
 from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
-from maskoban.diffusion.paper_layers import add_dropped, add_norm, gelu_dropout, layer_norm
+from maskoban.diffusion.paper_layers import add_dropped, add_norm, feed_forward, layer_norm
 
 #: How far results may lie from fp32's, as a share of their size; bf16 keeps between two and three digits.
 TOLERANCE = 2e-2
@@ -105,12 +105,18 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
 
         trials["sum, dropout and norm"] = (normed, plainly_normed, random(*cells, 2 * d))
         learned["sum, dropout and norm"] = [gain, shift, bias]
-        trials["GELU and dropout"] = (
-            lambda h: gelu_dropout(h, wide_bias, network.dropout, seed)[:_COMPARED],
-            lambda h: dropout(F.gelu(h + wide_bias, approximate="tanh"), network.dropout, seed)[:_COMPARED],
-            random(*cells, hidden),
+        up, down = (random(*shape).float() * shape[1] ** -0.5 for shape in ((hidden, d), (d, hidden)))
+
+        def plainly_fed(x: Tensor) -> Tensor:
+            h = dropout(F.gelu(x @ up.T + wide_bias, approximate="tanh"), network.dropout, seed)
+            return F.linear(h, down)[:_COMPARED]
+
+        trials["feed-forward layer"] = (
+            lambda x: feed_forward(x, up, wide_bias, down, network.dropout, seed)[:_COMPARED],
+            plainly_fed,
+            random(*cells, d),
         )
-        learned["GELU and dropout"] = [wide_bias]
+        learned["feed-forward layer"] = [up, wide_bias, down]
     found = {}
     for name, (fused, plain, x) in trials.items():
         drops = "attention with dropout" in trials  # and then plain attention is for drawing

@@ -138,7 +138,7 @@ def add_norm_backward(
 
 
 @triton.jit
-def _gate(v):
+def gate(v):
     """gelu(v) = v gate(v) in its tanh form; (1 + tanh(u)) / 2 is the logistic function of 2u.
 
     One over a number is the square of one over its root: a division takes several instructions, a root's inverse one.
@@ -147,6 +147,13 @@ def _gate(v):
         1.0 + tl.exp2(v * (-2.302208198 - 0.1029432397 * v * v))
     )  # -2 log2(e) sqrt(2/pi) (1, 0.044715)
     return root * root
+
+
+@triton.jit
+def gelu_slope(v):
+    """The derivative of gelu(v)."""
+    g = gate(v)
+    return g + g * (1.0 - g) * v * (1.5957691216 + 0.2140644488 * v * v)
 
 
 @triton.autotune(_forward((1, 4), (2, 4), (2, 8), (4, 8)), key=["rows", "N"])
@@ -158,7 +165,7 @@ def _gelu_dropout(
     at = row[:, None] * N + column[None, :]
     inside = row[:, None] < rows
     v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32) + tl.load(bias + column)[None, :]
-    tl.store(y + at, _dropped(v * _gate(v), seed, row, P, LEAST, N).to(y.dtype.element_ty), mask=inside)
+    tl.store(y + at, _dropped(v * gate(v), seed, row, P, LEAST, N).to(y.dtype.element_ty), mask=inside)
 
 
 @triton.autotune(
@@ -189,9 +196,7 @@ def _gelu_dropout_backward(
         inside = row[:, None] < rows
         v = tl.load(h + at, mask=inside, other=0.0).to(tl.float32) + b
         g = tl.load(grad + at, mask=inside, other=0.0).to(tl.float32)
-        gate = _gate(v)
-        slope = gate + gate * (1.0 - gate) * v * (1.5957691216 + 0.2140644488 * v * v)
-        g = _dropped(g * slope, seed, row, P, LEAST, N)
+        g = _dropped(g * gelu_slope(v), seed, row, P, LEAST, N)
         tl.store(dh + at, g.to(dh.dtype.element_ty), mask=inside)
         dbias += g
     tl.store(sums + tl.program_id(0) * N + column, tl.sum(dbias, 0))
