@@ -81,7 +81,7 @@ def training(preset: Preset, top: float, profile: bool) -> None:
 
         say_proved(trainer.network, preset.batch, backward=True)
         start = time.perf_counter()
-        print(f"gradients off the network's, not compiled: {trainer.prove():.1e} at most", flush=True)
+        print(f"gradients off plain torch's: {trainer.prove() or float('nan'):.1e} at most", flush=True)
         several()
         torch.cuda.synchronize()
         compiling = time.perf_counter() - start

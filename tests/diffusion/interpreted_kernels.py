@@ -13,11 +13,13 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from maskoban.diffusion import attention, kernels, paper_layers, product_kernels, row_kernels
+from maskoban.diffusion import attention, fusing, kernels, paper_layers, product_kernels, row_kernels
 from maskoban.diffusion.attention import attend_reference, mix_reference, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import dropout
 from maskoban.diffusion.feedforward import rms_norm, row_units, squared_relu_linear
+from maskoban.diffusion.network import PaperNetwork
 from maskoban.diffusion.paper_layers import add_dropped, layer_norm
+from maskoban.training.compiling import compiled, prove_gradients
 
 
 class Untuned:
@@ -143,6 +145,26 @@ def main() -> None:
         pairs = zip(torch.autograd.grad(y, mine, grad), gradients, strict=True)
         print(json.dumps({"kernel": f"feed-forward layer, way {way}", "forward": error(y.detach(), expected.detach()),
                           "backward": max(error(*pair) for pair in pairs)}))  # fmt: skip
+
+    # The whole of it, as a training step has it: operators with gradients, met by torch's compiler.
+    kernels._forward, kernels._backward = Untuned(forward, ROWS=32), Untuned(backward, KEYS=16)
+    attention._fits = lambda x, width: fusing.allowed() and x.dtype == torch.float16
+    paper_layers._fits = lambda x, p: fusing.allowed() and p > 0
+    network = PaperNetwork(4, 5, d=128, blocks=2, heads=4, hidden=256).compute_in(torch.float16).train()
+    network.start_at(3)
+    tokens, t, seeds = torch.randint(0, 8, (3, 20)), torch.tensor([1, 5, 30]), network.draw_seeds()
+
+    def loss(tokens: Tensor, t: Tensor, seeds: Tensor) -> Tensor:
+        return 1000 * network(tokens, t, seeds=seeds).square().mean()
+
+    made, inputs = compiled(loss), (tokens, t, seeds)
+    fused, value = loss(*inputs), made(*inputs)
+    with fusing.plainly():
+        expected = loss(*inputs)
+    assert fused.item() != expected.item()  # or nothing fused was asked
+    off = prove_gradients(network, network, lambda: made(*inputs), lambda: loss(*inputs))
+    values = error(value.detach(), expected.detach())
+    print(json.dumps({"kernel": "the paper's network", "forward": values, "backward": off}))
 
 
 if __name__ == "__main__":

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -31,28 +32,25 @@ def squares(network: Network) -> Callable[[], Tensor]:
     return lambda: network(tokens, t, seeds=seeds).square().mean()
 
 
-class Spoiled(torch.autograd.Function):
-    """The identity, whose gradient is changed."""
+def spoiled(
+    network: Network, name: str, change: Callable[[Tensor], object]
+) -> tuple[Callable[[], Tensor], Callable[[], Tensor]]:
+    """The loss of :func:`squares` with one parameter's gradient changed, and as it is."""
+    wrong = False
 
-    @staticmethod
-    def forward(ctx: object, x: Tensor, change: Callable[[Tensor], Tensor]) -> Tensor:
-        ctx.change = change  # type: ignore[attr-defined]
-        return x.clone()
+    def hook(grad: Tensor) -> Tensor:
+        grad = grad.clone()
+        if wrong:
+            change(grad)
+        return grad
 
-    @staticmethod
-    def backward(ctx: object, grad: Tensor) -> tuple[Tensor, None]:  # type: ignore[override]
-        return ctx.change(grad), None  # type: ignore[attr-defined]
+    def loss(spoil: bool) -> Tensor:
+        nonlocal wrong
+        wrong = spoil
+        return squares(network)()
 
-
-def spoiled(network: Network, name: str, change: Callable[[Tensor], Tensor]) -> Callable[[], Tensor]:
-    """The loss of :func:`squares`, with one parameter's gradient changed."""
-
-    def loss() -> Tensor:
-        value = squares(network)()
-        parameter = network.get_parameter(name)
-        return value + (Spoiled.apply(parameter, change) - parameter).sum()
-
-    return loss
+    network.get_parameter(name).register_hook(hook)
+    return lambda: loss(True), lambda: loss(False)
 
 
 @pytest.mark.parametrize("preset", [SMALL, SMALL_PAPER], ids=["ours", "paper"])
@@ -60,26 +58,49 @@ def test_what_is_right_passes_and_leaves_weights_and_gradients_as_they_were(pres
     torch.manual_seed(0)
     network = new_network(preset).eval()
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    assert prove_gradients(network, squares(network), squares(network)) < 1e-6
+    assert prove_gradients(network, new_network(preset), squares(network), squares(network)) < 1e-6
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
     assert all(p.grad is None for p in network.parameters())
 
 
-@pytest.mark.parametrize("added", [1.0, math.nan])
-def test_a_wrong_gradient_of_one_blocks_slice_is_refused_and_named(added: float) -> None:
+@pytest.mark.parametrize(
+    ("name", "part", "change"),
+    [
+        ("norm_weight", "[1, 0]", lambda grad: grad[1, 0, 3].add_(1)),
+        ("norm_weight", "[0, 0]", lambda grad: grad[0, 0].fill_(math.nan)),  # memory that was never written
+        ("norm_bias", "[0, 1]", lambda grad: grad[0, 1].zero_()),
+        ("qkv", "[0, 1]", lambda grad: grad[0, 1].zero_()),
+        ("qkv_bias", "[1, 2]", lambda grad: grad[1].chunk(3)[2].zero_()),
+        ("up_bias", "[1]", lambda grad: grad[1, ::4].zero_()),
+        ("down", "[0]", lambda grad: grad[0].mul_(0.9)),
+        ("head.weight", "", lambda grad: grad.mul_(1.1)),
+    ],
+)
+def test_a_wrong_gradient_is_refused_and_named_though_all_others_are_right(
+    name: str, part: str, change: Callable[[Tensor], object]
+) -> None:
     torch.manual_seed(0)
     network = new_network(SMALL_PAPER).eval()
+    made, plain = spoiled(network, name, change)
+    named = re.escape(f"the gradient of {name}{part} is ") + ".*% off; train with --no-compile"
+    with pytest.raises(MaskobanError, match=named):
+        prove_gradients(network, new_network(SMALL_PAPER), made, plain)
 
-    def change(grad: Tensor) -> Tensor:
-        grad = grad.clone()
-        grad[1, 0, 3] += added
-        return grad
 
-    made = spoiled(network, "norm_weight", change)
-    with pytest.raises(
-        MaskobanError, match=r"gradient of norm_weight\[1\] is .* off; train with --no-compile"
-    ):
-        prove_gradients(network, made, spoiled(network, "norm_weight", lambda grad: grad))
+def test_interrupted_it_leaves_the_weights_as_they_were() -> None:
+    network = new_network(SMALL)
+    before = {name: value.clone() for name, value in network.state_dict().items()}
+    for times in range(3):  # while it is compiled, while it runs, in plain torch
+        left = iter(range(times))
+
+        def loss(left: Iterator[int] = left) -> Tensor:
+            if next(left, None) is None:
+                raise KeyboardInterrupt
+            return squares(network)()
+
+        with pytest.raises(KeyboardInterrupt):
+            prove_gradients(network, new_network(SMALL), loss, loss)
+        assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
 
 
 def test_a_gradient_that_is_left_out_is_refused_however_the_network_starts() -> None:
@@ -94,7 +115,7 @@ def test_a_gradient_that_is_left_out_is_refused_however_the_network_starts() -> 
         return loss + 0 * network.place.sum()
 
     with pytest.raises(MaskobanError, match="gradient of place is 100% off"):
-        prove_gradients(network, without_place, squares(network))
+        prove_gradients(network, new_network(SMALL), without_place, squares(network))
 
 
 @pytest.mark.parametrize("known", [True, False])

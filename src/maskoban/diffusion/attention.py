@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from maskoban.diffusion import fusing
 from maskoban.diffusion.dropout import kept
 from maskoban.diffusion.feedforward import rms_norm, row_units
 
@@ -118,7 +119,8 @@ def introduce(device: torch.device) -> None:
 def _fits(x: Tensor, head_width: int) -> bool:
     """Whether there are kernels for boards of this many cells, on this device and in this dtype."""
     small = x.shape[1] <= 128 and head_width in (32, 64)
-    return kernels is not None and x.is_cuda and small and x.dtype in (torch.bfloat16, torch.float16)
+    fused = kernels is not None and x.is_cuda and fusing.allowed()
+    return fused and small and x.dtype in (torch.bfloat16, torch.float16)
 
 
 def attend_normed(x: Tensor, weight: Tensor, heads: int, rotary: Tensor) -> Tensor:

@@ -24,7 +24,7 @@ def draw_seeds(rows: int, firsts: Tensor) -> Tensor:
 def scramble(index: Tensor, start: Tensor) -> Tensor:
     """A hash of int32 whose high bits are fit to compare, wrapping.
 
-    What it starts from is hashed itself: near ones give masks that have nothing in common.
+    All masks are windows of one long sequence; where one begins is hashed, so that near starts lie far apart.
     """
     return _folded(index * _FIRST + _folded(start * _FIRST) * _SECOND) * _SECOND
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from maskoban.diffusion import fusing
 from maskoban.diffusion.dropout import dropout
 
 try:
@@ -75,7 +76,8 @@ def feed_forward(x: Tensor, up: Tensor, bias: Tensor, down: Tensor, p: float, se
 def _fits(x: Tensor, p: float) -> bool:
     """Whether there are kernels for rows as long as these, and dropout: without it a compiler does as well."""
     n = x.shape[-1]
-    return row_kernels is not None and x.is_cuda and p > 0 and 32 <= n <= 2048 and n & (n - 1) == 0
+    fused = row_kernels is not None and x.is_cuda and fusing.allowed()
+    return fused and p > 0 and 32 <= n <= 2048 and n & (n - 1) == 0
 
 
 if row_kernels is not None:

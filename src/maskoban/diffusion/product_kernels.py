@@ -11,7 +11,8 @@ Imported only where Triton is; ``paper_layers.py`` holds the formulas and the pl
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterable
+import warnings
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 import torch
 import triton
@@ -147,13 +148,29 @@ def down_back(
 def _fastest(key: Hashable, x: Tensor, *ways: Callable[[], tuple[Tensor, Tensor]]) -> tuple[Tensor, Tensor]:
     """What all ways compute, by the one that takes the least time on x's device: found out the first time.
 
-    One that differs from the last, which is the plainest, is not used.
+    One that differs from the last, which is the plainest, or fails, is not used.
     """
     if x.is_cuda and (key := (key, x.device, x.dtype)) not in _chosen:
         plain = ways[-1]()
-        times = [_milliseconds(way) if agree(way(), plain) else math.inf for way in ways]
-        _chosen[key] = times.index(min(times))
+        _chosen[key] = best_way([*(_tried(way, plain) for way in ways[:-1]), _milliseconds(ways[-1])])
     return ways[_chosen.get(key, 0)]()
+
+
+def best_way(times: Sequence[float]) -> int:
+    """The shortest time's place, the last of equals: what could not be timed has none shorter than infinity.
+
+    >>> best_way([3.0, 2.0]), best_way([1.0, 2.0]), best_way([math.inf, math.inf])
+    (1, 0, 1)
+    """
+    return max(range(len(times)), key=lambda way: (-times[way], way))
+
+
+def _tried(way: Callable[[], tuple[Tensor, Tensor]], plain: tuple[Tensor, Tensor]) -> float:
+    try:
+        return _milliseconds(way) if agree(way(), plain) else math.inf
+    except Exception as error:  # of a compiler, above all
+        warnings.warn(f"a fused product is not used: {error}", stacklevel=2)
+        return math.inf
 
 
 def agree(some: Iterable[Tensor], others: Iterable[Tensor]) -> bool:

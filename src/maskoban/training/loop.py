@@ -208,6 +208,9 @@ class Trainer:
             return min(self.progress.seconds / (60 * self.options.minutes), 1.0)
         return min(self.progress.step / self.preset.steps, 1.0)
 
+    def _steps_left(self) -> bool:
+        return self.share_done() < 1.0 and self.progress.step < (self.options.stop_at or math.inf)
+
     def rate_factor(self) -> float:
         """What the learning rates are multiplied by: warm-up, flat, then decay to zero over the last part."""
         warm = min((self.progress.step + 1) / max(self.preset.warmup, 1), 1.0)
@@ -250,8 +253,8 @@ class Trainer:
                 self.board_writer.close()
 
     def _train(self) -> None:
-        if self.options.compile:
-            self.prove()
+        if (self.options.compile or self.device.type == "cuda") and self._steps_left():
+            self.processes.together(self.prove)
         # Several processes must leave after the same step, so Ctrl-C waits until they have agreed on which.
         if self.processes.count > 1:
             with uninterrupted() as pressed:
@@ -259,24 +262,37 @@ class Trainer:
         else:
             self._take_steps(pressed=[])
 
-    def prove(self) -> float:
-        """Hold the compiled step against the same not compiled, where the run stands; returns how far it is off."""
+    def prove(self) -> float | None:
+        """Hold the step, compiled and with fused kernels, against the same in plain torch; returns how far it is off.
+
+        Plain torch takes more memory than the step does: None where the device has not enough for it.
+        """
         torch.manual_seed(self.preset.seed)
         self.network.train()
         boards = self._batch(self.progress.step)
         noise = self._noise(boards)
-        off = prove_gradients(
-            self.network, lambda: self.loss(boards, *noise), lambda: self._loss(boards, *noise)
-        )
+        louder = (
+            1024.0 if self.preset.precision == "fp16" else 1.0
+        )  # or much of a gradient is too small for it
+        try:
+            off = prove_gradients(
+                self.network,
+                new_network(self.preset),
+                lambda: louder * self.loss(boards, *noise),
+                lambda: louder * self._loss(boards, *noise),
+            )
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            self._say("the training step is not proved: too little memory for the plain one", end="\n")
+            return None
         if self.processes.first:
             self._note({"event": "proved", "step": self.progress.step, "gradients_off": round(off, 5)})
         return off
 
     def _take_steps(self, pressed: list[int]) -> None:
-        last = self.options.stop_at or math.inf
         losses: list[Tensor] = []
         clock = time.perf_counter()
-        while self.share_done() < 1.0 and self.progress.step < last:
+        while self._steps_left():
             with uninterrupted():
                 loss = self.step()
                 self.progress.step += 1
