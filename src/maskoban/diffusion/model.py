@@ -364,7 +364,7 @@ class Model:
         rim[drawn_cells(self.denoiser)] = False
         row, column = np.nonzero(rim.reshape(tokens.shape) & (tokens != WALL))
         if len(row):
-            where = f"row {row[0]}, column {column[0]}, counted from 0,"
+            where = f"row {row[0]}, column {column[0]} (from 0)"
             raise MaskobanError(
                 f"the border must be wall all around, but {where} is not; this model needs one"
             )
