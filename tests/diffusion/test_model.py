@@ -268,8 +268,8 @@ def crowded(symbols: str) -> np.ndarray:
     [
         (room(r1c1="@", r5c5="@"), "the board has 2 players already, and a board has one"),
         (room(r1c1="@", r5c5="+", r6c6="+"), "the board has 3 players already, and a board has one"),
-        (room(r0c3="$"), "the border must be wall all around, but row 0, column 3 (from 0) is not; this model needs one"),
-        (room(r9c9="?"), "the border must be wall all around, but row 9, column 9 (from 0) is not; this model needs one"),
+        (room(r0c3="$"), "the border must be all wall, but row 0, column 3 (from 0) is not; this model needs one"),
+        (room(r9c9="?"), "the border must be all wall, but row 9, column 9 (from 0) is not; this model needs one"),
         (crowded("@$$$."), "the board has 3 boxes and 1 goals, and 1 masked cells cannot make up the difference"),
         (crowded("$$.."), None),  # the one cell becomes the player
         (crowded("$..") , "the board has 1 boxes and 2 goals, and 1 masked cells cannot make up the difference"),

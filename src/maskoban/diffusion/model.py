@@ -365,9 +365,7 @@ class Model:
         row, column = np.nonzero(rim.reshape(tokens.shape) & (tokens != WALL))
         if len(row):
             where = f"row {row[0]}, column {column[0]} (from 0)"
-            raise MaskobanError(
-                f"the border must be wall all around, but {where} is not; this model needs one"
-            )
+            raise MaskobanError(f"the border must be all wall, but {where} is not; this model needs one")
         players = int(np.isin(tokens, (PLAYER, PLAYER_ON_GOAL)).sum())
         boxes = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
         goals = int(np.isin(tokens, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum())
