@@ -65,12 +65,12 @@ def table(reports: Reports, rows: Sequence[Row] = ROWS) -> str:
     """A Markdown table: the paper, and a column for each report.
 
     >>> print(table({"best": {"source": {"boards": 20}}}, ROWS[:1]))
-    | | paper | `best` |
+    | | the paper | `best` |
     |---|---|---|
     | boards measured | 50,000 | 20 |
     """
     lines = [
-        "| | paper | " + " | ".join(f"`{name}`" for name in reports) + " |",
+        "| | the paper | " + " | ".join(f"`{name}`" for name in reports) + " |",
         "|---" * (len(reports) + 2) + "|",
     ]
     for row in rows:
@@ -105,7 +105,7 @@ def with_results(readme: str, reports: Reports) -> str:
 
     >>> text = with_results(f"{BEGIN}\\n{END}", {"best": {}})
     >>> text.splitlines()[2]
-    '| | paper | `best` |'
+    '| | the paper | `best` |'
     """
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
