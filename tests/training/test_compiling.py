@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import math
 import re
@@ -129,6 +130,40 @@ def test_sums_of_both_kinds_stay_apart_where_torch_would_join_them(
         monkeypatch.setattr(torch._inductor, "list_options", lambda: ["max_autotune"])
     compiled(torch.sin)
     assert asked["options"] == ({name: False} if known and name in torch._inductor.list_options() else {})
+
+
+@pytest.mark.parametrize("wrong", [None, 0.0, 100.0, math.nan])
+@pytest.mark.parametrize("preset", [SMALL, SMALL_PAPER], ids=["ours", "paper"])
+def test_a_recording_is_held_against_the_step_and_neither_is_taken(
+    preset: Preset, wrong: float | None, tmp_path: Path
+) -> None:
+    boards = synthesize(40, height=6, width=7, boxes=1, seed=3)
+    short = replace(preset, batch=8, precision="fp32", diffusion_steps=20, validation_boards=8)
+    trainer = Trainer(
+        short, boards[:32], boards[32:], tmp_path, Options(device="cpu", compile=False, quiet=True)
+    )
+    for _ in range(3):
+        trainer.step()
+        trainer.progress.step += 1
+    batch, name = trainer._batch(3), "qkv_bias" if preset is SMALL_PAPER else "down"
+
+    def replay(boards: Tensor) -> Tensor:
+        """As a recording does it, but for one block's gradient."""
+        loss = trainer._update(boards)
+        grad = trainer.network.get_parameter(name).grad
+        assert grad is not None
+        if wrong is not None:
+            grad[1] *= wrong
+        return loss
+
+    trainer._recorded = replay  # type: ignore[assignment]
+    before = {n: v.clone() for n, v in trainer.network.state_dict().items()}
+    moments = [copy.deepcopy(list(o.state.values())) for o in trainer.optimizers.values()]
+    assert trainer._recording_is_right(batch) == (wrong is None)
+    assert all(torch.equal(before[n], v) for n, v in trainer.network.state_dict().items())
+    for optimizer, states in zip(trainer.optimizers.values(), moments, strict=True):
+        for state, was in zip(optimizer.state.values(), states, strict=True):
+            assert all(torch.equal(state[key], value) for key, value in was.items())
 
 
 @pytest.mark.parametrize("preset", [SMALL, SMALL_PAPER], ids=["ours", "paper"])

@@ -1,15 +1,15 @@
 """Compiling what is trained, and holding its gradients against those of the same thing in plain torch.
 
 A compiler can be wrong without a word, and a run on a wrong gradient has a loss curve like any other. (It happened:
-torch 2.10 and 2.11 may put a sum over rows and a sum over columns into one kernel, and then never write the gradient of
-a parameter's slice, https://github.com/pytorch/pytorch/issues/193061. The gain of one of our norms was such a slice,
-and followed whatever lay in that memory for 80,000 steps.)
+the gain of one of our norms followed something else than its gradient for 80,000 steps. torch 2.10 and 2.11 may put a
+sum over rows and a sum over columns into one kernel, and then never write the gradient of a parameter's slice,
+https://github.com/pytorch/pytorch/issues/193061; that gain is such a slice.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import torch
 from torch import Tensor
@@ -86,12 +86,29 @@ def gradients(network: Network, loss: Callable[[], Tensor]) -> dict[str, Tensor]
     """The gradients of a loss by the names of what they belong to: the parts of parameters, block by block."""
     network.zero_grad(set_to_none=True)
     loss().backward()  # type: ignore[no-untyped-call]
+    found = present_gradients(network)
+    network.zero_grad(set_to_none=True)
+    return found
+
+
+def present_gradients(network: Network) -> dict[str, Tensor]:
+    """A copy of the gradients that the parameters hold, part by part."""
     found: dict[str, Tensor] = {}
     for name, p in network.named_parameters():
         assert p.grad is not None, name
         found |= dict(_parts(name, p.grad.clone(), network.blocks))
-    network.zero_grad(set_to_none=True)
     return found
+
+
+def alike(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
+    """Whether gradients of two batches may be those of the same weights: no part's is twice as large as its other.
+
+    >>> alike({"a": torch.ones(3)}, {"a": -1.5 * torch.ones(3)}), alike({"a": torch.ones(3)}, {"a": torch.zeros(3)})
+    (True, False)
+    """
+    sizes = torch.stack([torch.stack([some[name].norm(), other.norm()]) for name, other in others.items()])
+    sizes = sizes.clamp_min(_LEAST * float(sizes[:, 1].norm()))
+    return bool((sizes.amax(1) < 2 * sizes.amin(1)).all())  # NaN is not less than anything
 
 
 def _parts(name: str, g: Tensor, blocks: int) -> Iterator[tuple[str, Tensor]]:

@@ -16,7 +16,7 @@ import math
 import platform
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,7 +41,7 @@ from maskoban.training.checkpoint import (
     restore_optimizer,
     save_checkpoint,
 )
-from maskoban.training.compiling import compiled, prove_gradients
+from maskoban.training.compiling import alike, compiled, present_gradients, prove_gradients
 from maskoban.training.interrupting import uninterrupted
 from maskoban.training.muon import StackedMuon
 from maskoban.training.presets import Preset
@@ -334,15 +334,39 @@ class Trainer:
         else:
             loss = self._update(boards)
             self._taken += 1
-            recordable = self.options.compile and self.processes.count == 1 and not self.scaler.is_enabled()
+            alone = self.processes.count == 1 and not self.scaler.is_enabled()
+            recordable = self.options.compile and self.device.type == "cuda" and alone
             if recordable and self._taken == _RECORD_AFTER:
                 self._recorded = RecordedStep(self._update, boards)
+                if not self._recording_is_right(boards):
+                    self._recorded = None
+                    self._note({"event": "not recorded", "step": self.progress.step})
         if self.ema is not None:
             # Early on, a shorter memory: the average should not remember the random start.
             keep = min(self.preset.ema or 0.0, (1 + self.progress.step) / (10 + self.progress.step))
             with torch.no_grad():
                 torch._foreach_lerp_(list(self.ema.values()), list(self.network.parameters()), 1 - keep)
         return loss
+
+    @torch.no_grad()
+    def _recording_is_right(self, boards: Tensor) -> bool:
+        """Whether the recorded step has the gradients of the step it was recorded from; takes neither."""
+        assert self._recorded is not None
+        moments = [v for o in self.optimizers.values() for state in o.state.values() for v in state.values()]
+        held = [*self.network.parameters(), *(v for v in moments if torch.is_tensor(v))]
+        kept = [value.clone() for value in held]
+
+        def gradients(take: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
+            torch.manual_seed(self.preset.seed)
+            with torch.enable_grad():
+                take(boards)
+            found = present_gradients(self.network)
+            for value, before in zip(held, kept, strict=True):
+                value.copy_(before)
+            return found
+
+        # The recording first: it writes to the gradients it was recorded with, which the step then replaces.
+        return alike(gradients(self._recorded), gradients(self._update))
 
     def _set_rates(self, factor: float) -> None:
         for key, optimizer in self.optimizers.items():
