@@ -398,6 +398,20 @@ def mix(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
     return mixed
 
 
+@triton.jit
+def product(
+    x, w, rows, columns, inside, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):
+    """A tile of x w^T, for rows of K numbers both."""
+    inner = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(x + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
+        b = tl.load(w + columns[None, :] * K + k + inner[:, None])
+        total = tl.dot(a, b, total)
+    return total
+
+
 @triton.autotune(
     configs=[
         triton.Config({"BM": bm, "BN": bn, "BK": bk}, num_warps=warps, num_stages=stages)
@@ -419,13 +433,8 @@ def _relu_squared(
     program = tl.program_id(0)  # neighbours share rows of x, which the cache then serves
     rows = (program // (N // BN)).to(tl.int64) * BM + tl.arange(0, BM)
     columns = (program % (N // BN)) * BN + tl.arange(0, BN)
-    inner = tl.arange(0, BK)
     inside = rows[:, None] < M
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        a = tl.load(x + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
-        b = tl.load(w + columns[None, :] * K + k + inner[:, None])
-        total = tl.dot(a, b, total)
+    total = product(x, w, rows, columns, inside, K, BM, BN, BK)
     total = tl.maximum(total, 0.0) * tl.load(unit + rows, mask=rows < M, other=0.0)[:, None]
     tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
 

@@ -133,7 +133,7 @@ class PaperNetwork(Network):
         self.firsts.copy_(board * torch.tensor([self.heads, *numbers]))
 
     def draw_seeds(self) -> Tensor:
-        return draw_seeds(len(self.qkv), self.firsts)
+        return draw_seeds(self.blocks, self.firsts)
 
     def forward(
         self,

@@ -21,7 +21,7 @@ from torch import Tensor
 
 from maskoban.diffusion import row_kernels
 from maskoban.diffusion.dropout import least_kept
-from maskoban.diffusion.kernels import LAUNCHING, kept
+from maskoban.diffusion.kernels import LAUNCHING, kept, product
 from maskoban.diffusion.row_kernels import gate, gelu_slope
 
 #: Rows of a tile. Sums over rows are written tile by tile, so it is one number for all.
@@ -64,13 +64,8 @@ def _up(
 ):  # fmt: skip
     """A tile of h = x w^T, and of dropout(gelu(h + bias)), for w (N, K)."""
     rows, columns = _tile(N, BM, BN)
-    inner = tl.arange(0, BK)
     inside = rows[:, None] < M
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        a = tl.load(x + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
-        b = tl.load(w + columns[None, :] * K + k + inner[:, None])
-        total = tl.dot(a, b, total)
+    total = product(x, w, rows, columns, inside, K, BM, BN, BK)
     at = rows[:, None] * N + columns[None, :]
     rounded = total.to(h.dtype.element_ty)  # GELU is that of the number stored, as it will be on the way back
     tl.store(h + at, rounded, mask=inside)
@@ -157,7 +152,7 @@ def _fastest(key: Hashable, x: Tensor, *ways: Callable[[], tuple[Tensor, Tensor]
 
 
 def best_way(times: Sequence[float]) -> int:
-    """The shortest time's place, the last of equals: what could not be timed has none shorter than infinity.
+    """The place of the shortest time, the last of equals; infinite for ways that cannot be used.
 
     >>> best_way([3.0, 2.0]), best_way([1.0, 2.0]), best_way([math.inf, math.inf])
     (1, 0, 1)

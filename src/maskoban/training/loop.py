@@ -271,9 +271,8 @@ class Trainer:
         self.network.train()
         boards = self._batch(self.progress.step)
         noise = self._noise(boards)
-        louder = (
-            1024.0 if self.preset.precision == "fp16" else 1.0
-        )  # or much of a gradient is too small for it
+        # Much of a gradient is too small for fp16.
+        louder = 1024.0 if self.preset.precision == "fp16" else 1.0
         try:
             off = prove_gradients(
                 self.network,
