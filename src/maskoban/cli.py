@@ -400,10 +400,13 @@ def export(
     critic_cutoff: Annotated[
         float, typer.Option(metavar="C", help="A drawing is kept with probability min(1, exp(score) / C).")
     ] = 1.0,
+    bits: Annotated[
+        int | None, typer.Option(metavar="8|16", show_default="the model's, or 16", help="Bits of a weight.")
+    ] = None,
 ) -> None:
     """Make a trained run a model that draws without torch.
 
-    Writes model.safetensors (the weights in fp16, once), model.onnx (the graph
+    Writes model.safetensors (the weights, once), model.onnx (the graph
     that names them, checked against torch) and model.int8.onnx (faster, a little
     off), and prints what is known of the model. With a critic, also
     critic.safetensors (what it adds to the weights) and critic.onnx.
@@ -412,6 +415,7 @@ def export(
     Examples:
       maskoban export runs/tiny tiny
       maskoban generate --model tiny
+      maskoban export tiny tiny-small --bits 8
       maskoban export tiny tiny-2 --critic runs/critic --critic-cutoff 2
     """
     from maskoban.boards import MaskobanError
@@ -420,7 +424,7 @@ def export(
         from maskoban.training.export import export as write_model
     except ImportError as error:
         raise MaskobanError(f"exporting needs {error.name}: pip install 'maskoban[train]'") from None
-    for key, value in write_model(run, out, name, polish, critic, critic_cutoff).items():
+    for key, value in write_model(run, out, name, polish, critic, critic_cutoff, bits).items():
         print(f"{key.replace('_', ' ')}: {value}")
 
 

@@ -12,7 +12,14 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from maskoban.boards import MaskobanError
-from maskoban.diffusion.tensorfile import load_folder, load_tensors, part_names, save_tensors
+from maskoban.diffusion.tensorfile import (
+    in_eight_bits,
+    load_folder,
+    load_tensors,
+    part_names,
+    save_tensors,
+    widened,
+)
 
 TENSORS = {
     "a": torch.arange(6, dtype=torch.float32).view(2, 3),
@@ -20,6 +27,7 @@ TENSORS = {
     "d": torch.randn(2, 2, 2).bfloat16(),
     "count": torch.tensor([3, -4]),
     "scalar": torch.tensor(2.5),
+    "whole": torch.tensor([[-127, 5]], dtype=torch.int8),
     "none": torch.zeros(0, 4),
     "turned": torch.arange(6.0).view(2, 3).T,  # not contiguous
 }
@@ -152,3 +160,18 @@ def test_an_empty_folder_has_no_checkpoint(tmp_path: Path) -> None:
     with pytest.raises(MaskobanError) as refused:
         load_folder(tmp_path)
     assert str(refused.value) == f"{tmp_path}: no checkpoint there (expected state.safetensors)"
+
+
+def test_what_is_kept_in_eight_bits_is_kept_as_it_is_the_second_time() -> None:
+    rows = torch.randn(3, 128, 128) * torch.logspace(-9, 4, 128)[:, None]
+    rows[1, 5] = 0
+    once = in_eight_bits({"rows": rows})
+    wide = widened(once)["rows"]
+    step = rows.abs().amax(-1, keepdim=True) / 127
+    assert ((wide - rows).abs() <= 0.76 * step).all()  # half a step, and what the scale was rounded by
+    assert same(in_eight_bits({"rows": wide}), once)
+
+
+def test_a_missing_scale_is_named() -> None:
+    with pytest.raises(MaskobanError, match=r"rows\.scale is missing"):
+        widened({"rows": torch.zeros(2, 2, dtype=torch.int8)})

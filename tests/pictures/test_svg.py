@@ -13,18 +13,31 @@ from tests.pictures.boards import HOUSE, SOLVED_IN_TWO
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def uses(root: ElementTree.Element) -> dict[tuple[int, int], str]:
-    return {
-        (int(use.get("y", "")), int(use.get("x", ""))): use.get("href", "") for use in root.iter(SVG + "use")
-    }
+def tiles(root: ElementTree.Element) -> dict[tuple[int, int], str]:
+    """The tile at every (row, column), where it is used for itself or in a run of its kind."""
+    runs = {group.get("id"): group for group in root.iter(SVG + "g") if group.get("id")}
+    found: dict[tuple[int, int], str] = {}
+
+    def follow(use: ElementTree.Element, left: int, top: int) -> None:
+        x, y, name = left + int(use.get("x", 0)), top + int(use.get("y", 0)), use.get("href", "")[1:]
+        inner = runs[name].findall(SVG + "use")
+        for part in inner:
+            follow(part, x, y)
+        if not inner:
+            assert (y, x) not in found
+            found[y, x] = name
+
+    for use in root.findall(SVG + "use"):
+        follow(use, 0, 0)
+    return found
 
 
 def test_every_cell_but_filler_uses_the_tile_that_belongs_there() -> None:
     root = ElementTree.fromstring(board_svg(HOUSE.tokens, cell=20))
     assert (root.get("width"), root.get("height"), root.get("viewBox")) == ("180", "120", "0 0 9 6")
     look = looks(HOUSE.tokens)
-    assert uses(root) == {
-        (row, column): f"#tile-{HOUSE.tokens[row, column]}-{look[row, column]}"
+    assert tiles(root) == {
+        (row, column): f"tile-{HOUSE.tokens[row, column]}-{look[row, column]}"
         for row in range(6)
         for column in range(9)
         if look[row, column] != OUTSIDE
@@ -34,7 +47,9 @@ def test_every_cell_but_filler_uses_the_tile_that_belongs_there() -> None:
 def test_every_tile_used_is_defined_once_with_all_its_shapes() -> None:
     root = ElementTree.fromstring(board_svg(HOUSE.tokens))
     defined = {group.get("id"): group for group in root.iter(SVG + "g") if group.get("id")}
-    assert {f"#{name}" for name in defined} == set(uses(root).values())
+    ids = [group.get("id") for group in root.iter(SVG + "g") if group.get("id")]
+    assert len(ids) == len(defined)
+    assert {f"#{name}" for name in defined} == {use.get("href") for use in root.iter(SVG + "use")}
     assert len(defined[f"tile-{BOX}-0"]) == len(tile(BOX, 0))
 
 
@@ -51,4 +66,8 @@ def test_a_sheet_holds_all_boards_and_captions() -> None:
     assert [text.text for text in root.iter(SVG + "text")] == ["a < b & c", "soft", "two"]
     cards = [rect for rect in root.iter(SVG + "rect") if rect.get("fill") == palette.CARD]
     assert len(cards) == 2
-    assert len(list(root.iter(SVG + "use"))) == 9 * 6 - 9 + 18
+    boards = [group for group in root.findall(SVG + "g") if group.get("transform")]
+    assert len(boards) == 2
+    for group in boards:
+        group.append(root.find(SVG + "defs"))  # type: ignore[arg-type]
+    assert sum(len(tiles(group)) for group in boards) == 9 * 6 - 9 + 18

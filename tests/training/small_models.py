@@ -17,6 +17,10 @@ from maskoban.training.presets import PAPER, TINY, Preset
 SMALL_PAPER = dataclasses.replace(PAPER, height=6, width=7, d=32, blocks=2, heads=2, hidden=64)
 SMALL = dataclasses.replace(TINY, height=6, width=7, d=32, blocks=2, heads=2, hidden=64)
 
+#: Large enough that matrices are kept in 8 bits where that is asked for.
+WIDE_PAPER = dataclasses.replace(SMALL_PAPER, d=128, hidden=256)
+WIDE = dataclasses.replace(SMALL, d=128, hidden=256)
+
 
 def save_run(folder: Path, preset: Preset = SMALL) -> Path:
     """A run of the preset's network, 12 steps and 34 seconds long."""
@@ -27,11 +31,11 @@ def save_run(folder: Path, preset: Preset = SMALL) -> Path:
     return folder
 
 
-def save_critic(folder: Path, preset: Preset = SMALL) -> Path:
+def save_critic(folder: Path, preset: Preset = SMALL, rank: int = 3) -> Path:
     """The run of a critic of that model."""
     network = new_network(preset)
     assert isinstance(network, InteriorNetwork)
-    critic = CriticNetwork(network, rank=3)
+    critic = CriticNetwork(network, rank)
     _stir(critic, 0.2)
     folder.mkdir(exist_ok=True)
     halves = {name: value.half() for name, value in critic.added().items()}

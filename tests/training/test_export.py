@@ -17,17 +17,24 @@ from maskoban.boards.errors import MaskobanError  # noqa: E402
 from maskoban.boards.tiles import MASK  # noqa: E402
 from maskoban.diffusion.model import load  # noqa: E402
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # noqa: E402
-from maskoban.diffusion.tensorfile import load_tensors, save_tensors  # noqa: E402
+from maskoban.diffusion.tensorfile import load_folder, load_tensors, save_tensors, widened  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402
 from maskoban.training.presets import Preset  # noqa: E402
-from tests.training.small_models import SMALL, SMALL_PAPER, save_critic, save_run  # noqa: E402
+from tests.training.small_models import SMALL, SMALL_PAPER, WIDE, WIDE_PAPER, save_critic, save_run  # noqa: E402
+
+MODELS = {
+    "interior": (SMALL, 16),
+    "paper": (SMALL_PAPER, 16),
+    "interior-8": (WIDE, 8),
+    "paper-8": (WIDE_PAPER, 8),
+}
 
 
-@pytest.fixture(scope="module", params=[SMALL, SMALL_PAPER], ids=["interior", "paper"])
+@pytest.fixture(scope="module", params=MODELS.values(), ids=MODELS)
 def exported(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Preset, Path]:
-    preset: Preset = request.param
+    preset, bits = request.param
     run = save_run(tmp_path_factory.mktemp("run"), preset)
-    facts = export(run, run / "model", name="small")
+    facts = export(run, run / "model", name="small", bits=bits)
     assert facts["training_steps"] == 12
     return preset, run / "model"
 
@@ -59,8 +66,10 @@ def test_logits_agree_at_sizes_not_exported_with(exported: tuple[Preset, Path]) 
 
 def test_the_weights_exist_once_and_the_graphs_are_small(exported: tuple[Preset, Path]) -> None:
     _, folder = exported
-    parameters = load(folder).card["parameters"]
-    assert (folder / "model.safetensors").stat().st_size < 2 * parameters + 10_000
+    card = load(folder).card
+    assert (folder / "model.safetensors").stat().st_size < 1.2 * card["parameters"] * card[
+        "bits"
+    ] / 8 + 20_000
     weights = (folder / "model.safetensors").read_bytes()[-4000:]
     assert weights[:64] not in (folder / "model.onnx").read_bytes()
 
@@ -121,7 +130,47 @@ def test_the_safetensors_library_reads_the_weights(exported: tuple[Preset, Path]
     preset, folder = exported
     tensors = safetensors.load_file(folder / "model.safetensors")
     assert tensors["net.qkv"].shape == (preset.blocks, 3, preset.d, preset.d)
-    assert tensors["net.qkv"].dtype == torch.float16
+    assert tensors["net.qkv"].dtype == {16: torch.float16, 8: torch.int8}[load(folder).card["bits"]]
+
+
+# --- weights in 8 bits -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("preset", [WIDE, WIDE_PAPER], ids=["interior", "paper"])
+def test_eight_bits_are_near_and_are_kept_when_exported_again(preset: Preset, tmp_path: Path) -> None:
+    run = save_run(tmp_path / "run", preset)
+    export(run, tmp_path / "16")
+    first = export(run, tmp_path / "8", bits=8)
+    again = export(tmp_path / "8", tmp_path / "again")
+    assert again == first
+    for file in (tmp_path / "8").iterdir():
+        assert (tmp_path / "again" / file.name).read_bytes() == file.read_bytes(), file.name
+    whole, rounded = (load_folder(tmp_path / bits)[0] for bits in ("16", "8"))
+    for name, value in whole.items():
+        step = value.float().abs().amax(-1, keepdim=True) / 127
+        assert ((rounded[name] - value).abs() <= 0.77 * step).all(), name
+    assert not torch.equal(rounded["net.up"], whole["net.up"].float())
+
+
+def test_weights_in_eight_bits_cost_nothing_once_loaded(tmp_path: Path) -> None:
+    """They are widened when the graph is loaded, not at every evaluation."""
+    import onnx
+    import onnxruntime
+
+    export(save_run(tmp_path / "run", WIDE), tmp_path, bits=8)
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.optimized_model_filepath = str(tmp_path / "loaded.onnx")
+    onnxruntime.InferenceSession(tmp_path / "model.onnx", options)
+    loaded = onnx.load(tmp_path / "loaded.onnx").graph
+    assert not [node for node in loaded.node if node.op_type in ("Cast", "Transpose")]
+    assert onnx.TensorProto.INT8 not in {tensor.data_type for tensor in loaded.initializer}
+
+
+def test_only_eight_or_sixteen_bits(tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match="8 or 16 bits, not 4"):
+        export(save_run(tmp_path / "run"), tmp_path / "out", bits=4)
+    assert not (tmp_path / "out").exists()
 
 
 # --- a critic beside the model -----------------------------------------------------------------------------
@@ -163,6 +212,19 @@ def test_a_model_and_its_critic_can_be_exported_onto_themselves(small: Path, tmp
     files = {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()}
     assert export(tmp_path / "model", tmp_path / "model", critic=tmp_path / "model") == first
     assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == files
+
+
+def test_a_critic_is_kept_in_eight_bits(tmp_path: Path) -> None:
+    run, critic = save_run(tmp_path / "run", WIDE), save_critic(tmp_path / "critic", WIDE, rank=64)
+    export(run, tmp_path / "model", critic=critic)
+    whole, kept = (load_tensors(folder / "critic.safetensors")[0] for folder in (critic, tmp_path / "model"))
+    assert kept["wide.qkv"].dtype == torch.int8
+    off = (widened(kept)["wide.qkv"] - whole["wide.qkv"]).abs()
+    assert 0 < float(off.max()) < 0.77 * float(whole["wide.qkv"].abs().max()) / 127
+    again = export(tmp_path / "model", tmp_path / "again", critic=tmp_path / "model")
+    assert again["bits"] == 16
+    copy = (tmp_path / "again" / "critic.safetensors").read_bytes()
+    assert copy == (tmp_path / "model" / "critic.safetensors").read_bytes()
 
 
 def test_without_a_critic_nothing_is_said_of_one(small: Path) -> None:

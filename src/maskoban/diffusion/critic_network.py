@@ -21,7 +21,7 @@ from torch import Tensor, nn
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.network import InteriorNetwork, Network, load_weights
-from maskoban.diffusion.tensorfile import load_tensors
+from maskoban.diffusion.tensorfile import load_tensors, widened
 
 #: The stacks of matrices that are changed, as :meth:`InteriorNetwork.stacks` gives them.
 STACKS = ("qkv", "out", "up", "down")
@@ -99,7 +99,7 @@ def load_critic(base: Network, file: Path) -> tuple[CriticNetwork, dict[str, str
     critic = CriticNetwork(base, rank=tensors["narrow.qkv"].shape[1]).to(base.place.device)
     here = {f"base.{name}": value for name, value in base.state_dict().items()}
     try:
-        load_weights(critic, {name: value.half() for name, value in tensors.items()} | here, "")
+        load_weights(critic, widened(tensors) | here, "")
     except MaskobanError as error:
         raise MaskobanError(f"{file}: not a critic of this model: {error}") from None
     return critic.eval(), metadata

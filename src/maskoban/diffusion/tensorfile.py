@@ -2,6 +2,9 @@
 
 A trainer must run where only torch and NumPy are, and the exporter must know where in the file each tensor
 lies. The format is eight bytes of header length, a JSON header, and the tensors' bytes.
+
+A tensor may be kept in 8 bits: whole numbers from -127 to 127, and beside them, as ``NAME.scale``, what each of its
+rows is to be multiplied with.
 """
 
 from __future__ import annotations
@@ -19,7 +22,19 @@ from torch import Tensor
 
 from maskoban.boards.errors import MaskobanError
 
-_NAMES = {torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64"}
+_NAMES = {
+    torch.float32: "F32",
+    torch.float16: "F16",
+    torch.bfloat16: "BF16",
+    torch.int64: "I64",
+    torch.int8: "I8",
+}
+#: How the scales of the tensor NAME are called: NAME.scale.
+SCALE = ".scale"
+
+#: Matrices of fewer numbers are not worth the rounding: embeddings, norms, the head.
+_LARGE = 1 << 15
+
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
@@ -102,6 +117,42 @@ def read_header(path: Path) -> tuple[dict[str, dict], int]:  # type: ignore[type
     return header, 8 + length
 
 
+def in_eight_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same with every large matrix as 8-bit numbers, each row with a scale of its own, and the rest in fp16.
+
+    >>> kept = in_eight_bits({"small": torch.ones(3), "large": torch.randn(4, 128, 128)})
+    >>> {name: (tensor.dtype, tuple(tensor.shape)) for name, tensor in kept.items()}
+    {'small': (torch.float16, (3,)), 'large': (torch.int8, (4, 128, 128)), 'large.scale': (torch.bfloat16, (4, 128, 1))}
+    """
+    kept: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        if tensor.ndim < 2 or tensor.numel() < _LARGE:
+            kept[name] = tensor.half()
+            continue
+        # In bf16, so that 127 times the scale is exact: what was kept in 8 bits once is kept as it is.
+        scale = (tensor.abs().amax(-1, keepdim=True) / 127).clamp_min(1e-12).bfloat16()
+        kept[name] = (tensor / scale).round().to(torch.int8)
+        kept[name + SCALE] = scale
+    return kept
+
+
+def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The same with what is kept in 8 bits as fp32.
+
+    >>> widened({"a": torch.tensor([[1, -127]], dtype=torch.int8), "a.scale": torch.tensor([[0.5]])})
+    {'a': tensor([[  0.5000, -63.5000]])}
+    """
+    scales = {name + SCALE: name for name, tensor in tensors.items() if tensor.dtype == torch.int8}
+    missing = scales.keys() - tensors.keys()
+    if missing:
+        raise MaskobanError(f"{min(missing)} is missing: tensors in 8 bits need one")
+    return {
+        name: tensor.float() * tensors[name + SCALE] if name + SCALE in scales else tensor
+        for name, tensor in tensors.items()
+        if name not in scales
+    }
+
+
 def part_names(step: int, parts: int) -> list[str]:
     """The file names of a checkpoint of this step kept in so many parts.
 
@@ -138,8 +189,9 @@ def load_folder(place: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     if (place / "model.safetensors").is_file():
         place = place / "model.safetensors"
     if place.is_file():
-        return load_tensors(place)
-    tensors: dict[str, Tensor] = {}
+        tensors, metadata = load_tensors(place)
+        return widened(tensors), metadata
+    tensors = {}
     for path in newest_parts(place):
         part, metadata = load_tensors(path)
         tensors.update(part)

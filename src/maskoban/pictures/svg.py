@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
+from itertools import groupby
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -15,6 +17,8 @@ from maskoban.pictures.surroundings import OUTSIDE, looks
 from maskoban.pictures.tileset import tile
 
 _FONT = 'font-family="system-ui, sans-serif" text-anchor="middle"'
+
+Kind = TypeVar("Kind")
 
 
 def board_svg(tokens: Tokens, cell: int = 32, marks: Sequence[Mark] = ()) -> str:
@@ -66,37 +70,66 @@ def _document(width: int, height: int, view: str, body: str) -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{body}</svg>\n'
 
 
-def _name(token: int, look: int) -> str:
-    return f"tile-{token}-{look}"
+class Run(NamedTuple):
+    """So many cells side by side that look the same."""
+
+    token: int
+    look: int
+    length: int
+
+    @property
+    def name(self) -> str:
+        one = f"tile-{self.token}-{self.look}"
+        return one if self.length == 1 else f"{one}-{self.length}"
+
+    def svg(self) -> str:
+        """Its definition; where it is longer than one cell, by that of one."""
+        if self.length == 1:
+            return f'<g id="{self.name}">{shapes.svg(tile(self.token, self.look))}</g>'
+        one = self._replace(length=1).name
+        return f'<g id="{self.name}">{"".join(_use(one, x) for x in range(self.length))}</g>'
+
+
+def _use(name: str, x: int, y: int = 0) -> str:
+    place = "".join(f' {axis}="{value}"' for axis, value in (("x", x), ("y", y)) if value)
+    return f'<use href="#{name}"{place}/>'
+
+
+def _spans(line: Iterable[Kind]) -> Iterator[tuple[Kind, int, int]]:
+    """Equal neighbours together: what they are, where they start, how many there are."""
+    start = 0
+    for kind, cells in groupby(line):
+        length = len(list(cells))
+        yield kind, start, length
+        start += length
+
+
+def _runs(tokens: Tokens) -> Iterator[tuple[Run, int, int]]:
+    """The board as runs, each with its first column and its row; what is outside has none."""
+    for row, line in enumerate(np.stack([tokens, looks(tokens)], -1).tolist()):
+        for (token, look), column, length in _spans(line):
+            if look != OUTSIDE:
+                yield Run(token, look, length), column, row
 
 
 def _tiles(boards: Sequence[Tokens]) -> str:
-    """Each tile that occurs, defined once."""
-    used: set[tuple[int, int]] = set()
-    for board in boards:
-        used |= set(zip(board.ravel().tolist(), looks(board).ravel().tolist(), strict=True))
-    defined = (
-        f'<g id="{_name(token, look)}">{shapes.svg(tile(token, look))}</g>'
-        for token, look in sorted(used)
-        if look != OUTSIDE
-    )
-    return f"<defs>{''.join(defined)}</defs>"
+    """Each run that occurs, and each tile in one, defined once."""
+    used = {run for board in boards for run, *_ in _runs(board)}
+    used |= {run._replace(length=1) for run in used}
+    return f"<defs>{''.join(run.svg() for run in sorted(used))}</defs>"
 
 
 def _board(tokens: Tokens, marks: Sequence[Mark]) -> str:
     """The board's cells, one unit each."""
-    shown = looks(tokens)
-    parts = []
-    for row, drawn in enumerate(shown != OUTSIDE):
-        # Runs of cells are backed by one rectangle, or hairlines of the page shine through when scaled.
-        edges = np.flatnonzero(np.diff(np.pad(drawn, 1).astype(np.int8)))
-        for start, end in zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True):
-            parts.append(
-                f'<rect x="{start}" y="{row}" width="{end - start}" height="1" fill="{palette.WALL_SEAM}"/>'
-            )
-    for row, column in np.argwhere(shown != OUTSIDE).tolist():
-        name = _name(tokens[row, column], shown[row, column])
-        parts.append(f'<use href="#{name}" x="{column}" y="{row}"/>')
+    # All cells are backed by one shape, or hairlines of the page shine through when scaled.
+    backing = "".join(
+        f"M{column} {row}h{length}v1h-{length}z"
+        for row, line in enumerate((looks(tokens) != OUTSIDE).tolist())
+        for drawn, column, length in _spans(line)
+        if drawn
+    )
+    parts = [f'<path d="{backing}" fill="{palette.WALL_SEAM}"/>']
+    parts += [_use(run.name, column, row) for run, column, row in _runs(tokens)]
     parts += [_mark(mark) for mark in marks]
     return "".join(parts)
 

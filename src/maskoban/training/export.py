@@ -1,12 +1,12 @@
 """Export: a trained run as the pair of files that ships.
 
-``model.safetensors`` holds the weights once, in fp16. ``model.onnx`` is a small graph that names that file as its
-external data, tensor by tensor, and widens each to fp32 when it is loaded: ONNX Runtime computes in fp32
-and nobody stores the weights twice. ``model.int8.onnx`` is the same with its large products in int8. torch reads
-the same safetensors file.
+``model.safetensors`` holds the weights once, in fp16, or the large matrices in 8 bits: half the size, and rounded a
+little more. ``model.onnx`` is a small graph that names that file as its external data, tensor by tensor, and widens
+each to fp32 when it is loaded: ONNX Runtime computes in fp32 and nobody stores the weights twice. ``model.int8.onnx``
+is the same with its large products in int8. torch reads the same safetensors file.
 
-A model may have a critic: ``critic.safetensors`` holds what it adds to the weights, and ``critic.onnx`` is a graph
-over both files.
+A model may have a critic: ``critic.safetensors`` holds what it adds to the weights, always in 8 bits, and
+``critic.onnx`` is a graph over both files.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from numpy.typing import NDArray
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK
 from maskoban.diffusion.critic_network import CriticNetwork, load_critic
-from maskoban.diffusion.network import Network, build_network, restore_network
+from maskoban.diffusion.network import Network, build_network, load_weights, restore_network
 from maskoban.diffusion.onnx_critic import OnnxCritic
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
-from maskoban.diffusion.tensorfile import read_header, save_tensors
+from maskoban.diffusion.tensorfile import in_eight_bits, read_header, save_tensors, widened
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import load_checkpoint
 from maskoban.training.critic import FILE
 from maskoban.training.network_graphs import critic_graph, network_graph
 
-#: How far an exported graph's logits or scores may lie from torch's on the same fp16 weights.
+#: How far an exported graph's logits or scores may lie from torch's on the same weights.
 TOLERANCE = 1e-3
 
 
@@ -46,11 +46,12 @@ def export(
     polish: int | None = None,
     critic: Path | None = None,
     cutoff: float = 1.0,
+    bits: int | None = None,
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
-    ``run`` may also be a model that was exported before: its weights stay as they are, and so do its name and sweeps
-    where nothing else is said. ``polish`` is how many sweeps the model draws with where nothing else is asked.
+    ``run`` may also be a model that was exported before: its name, sweeps and bits stay where nothing else is said.
+    ``bits`` of a weight are 16, or 8. ``polish`` is how many sweeps the model draws with where nothing else is asked.
     ``critic`` is the folder of a critic's run: ``critic.safetensors`` and ``critic.onnx`` are written too, and drawings
     are kept with probability min(1, exp(score) / ``cutoff``).
     The fp32 graphs are checked against torch before this returns; the facts that were written are returned.
@@ -62,12 +63,14 @@ def export(
         raise MaskobanError(f"the critic's cutoff must be a number above 0, not {cutoff:g}")
     tensors, preset, progress, _ = load_checkpoint(run)
     known = _known(run)
+    bits = known.get("bits", 16) if bits is None else bits
+    if bits not in (8, 16):
+        raise MaskobanError(f"weights are kept in 8 or 16 bits, not {bits}")
     network = build_network(dataclasses.asdict(preset))
     restore_network(network, tensors)
-    with torch.no_grad():
-        for p in network.parameters():
-            p.copy_(p.half().float())  # what ships is what is checked
-    network.eval()
+    kept = {f"net.{key}": value for key, value in network.state_dict().items()}
+    kept = in_eight_bits(kept) if bits == 8 else {key: value.half() for key, value in kept.items()}
+    load_weights(network.eval(), widened(kept), "net.")  # what ships is what is checked
     judge, told = (None, {}) if critic is None else load_critic(network, critic / FILE)
     facts: dict[str, Any] = {
         "name": name or known.get("name", preset.name),
@@ -80,23 +83,24 @@ def export(
         "training_steps": progress.step,
         "training_minutes": round(progress.seconds / 60, 2),
         "polish": known.get("polish", 0) if polish is None else polish,
+        "bits": bits,
     }
     if judge is not None:
         facts["critic"] = cutoff
     out.mkdir(parents=True, exist_ok=True)
     weights = out / "model.safetensors"
-    halves = {f"net.{key}": value.half() for key, value in network.state_dict().items()}
     settings = {
         "preset": json.dumps(dataclasses.asdict(preset)),
         "progress": json.dumps(dataclasses.asdict(progress)),
         "facts": json.dumps(facts),
     }
-    save_tensors(weights, halves, settings)
+    save_tensors(weights, kept, settings)
     _write(_with_facts(network_graph(network, weights, "fp32"), facts), out / "model.onnx")
     _check(network, preset.diffusion_steps, out / "model.onnx")
     _write(_with_facts(network_graph(network, weights, "int8"), facts), out / "model.int8.onnx")
     if judge is not None:
-        save_tensors(out / FILE, {key: value.half() for key, value in judge.added().items()}, told)
+        save_tensors(out / FILE, added := in_eight_bits(judge.added()), told)
+        load_weights(judge, judge.state_dict() | widened(added), "")
         _write(_with_facts(critic_graph(judge, weights, out / FILE), facts), out / "critic.onnx")
         _check_critic(judge, out / "critic.onnx")
     else:

@@ -4,8 +4,8 @@ In int8 a row x of activations becomes the whole numbers round(x / s) + 128 with
 s = max x / 255 where x cannot be negative), and a column of weights likewise with its own scale. The sums of their
 products are exact, so a board's logits do not depend on the batch it is in.
 
-The weights are still the fp16 ones beside the graph: widening and quantising them is part of the graph, done once when
-it is loaded.
+The weights are still those beside the graph, in fp16 or 8 bits: widening and quantising them is part of the graph, done
+once when it is loaded.
 """
 
 from __future__ import annotations
@@ -19,18 +19,22 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from maskoban.diffusion.tensorfile import read_header
+from maskoban.diffusion.tensorfile import SCALE, read_header
 
 #: The first with the norm, the rotation and the attention as operators of their own, and its file format.
 OPSET, FORMAT = 23, 11
 
 Precision = Literal["fp32", "int8"]
 
+#: How a tensor may be kept in a file of weights.
+_TYPES = {"F16": TensorProto.FLOAT16, "BF16": TensorProto.BFLOAT16, "I8": TensorProto.INT8}
+
 
 class Stored(NamedTuple):
-    """Where a tensor lies: in which file, from which byte on, how many bytes."""
+    """Where a tensor lies: in which file, as what, from which byte on, how many bytes."""
 
     file: str
+    dtype: str
     shape: list[int]
     begin: int
     length: int
@@ -82,16 +86,17 @@ class Graph:
 
     def weight(self, name: str, *index: int) -> str:
         """A tensor of the weights, or the part of a stacked one at this index, widened to fp32."""
-        file, shape, begin, length = self._stored[name]
+        file, dtype, shape, begin, length = self._stored[name]
         for size, i in zip(shape, index, strict=False):
             length //= size
             begin += i * length
-        half = TensorProto(name=".".join([name, *map(str, index)]), dims=shape[len(index) :])
-        half.data_type, half.data_location = TensorProto.FLOAT16, TensorProto.EXTERNAL
+        kept = TensorProto(name=".".join([name, *map(str, index)]), dims=shape[len(index) :])
+        kept.data_type, kept.data_location = _TYPES[dtype], TensorProto.EXTERNAL
         for key, value in (("location", file), ("offset", begin), ("length", length)):
-            half.external_data.add(key=key, value=str(value))
-        self._tensors.append(half)
-        return self("Cast", half.name, to=TensorProto.FLOAT)
+            kept.external_data.add(key=key, value=str(value))
+        self._tensors.append(kept)
+        wide = self("Cast", kept.name, to=TensorProto.FLOAT)
+        return self("Mul", wide, self.weight(name + SCALE, *index)) if dtype == "I8" else wide
 
     def rows(self, x: str, positive: bool = False) -> Rows:
         """The rows of x (rows, width) as the precision wants them; ``positive`` says that none is negative."""
@@ -154,7 +159,7 @@ def _stored(path: Path) -> dict[str, Stored]:
     """Where the tensors of a weights file lie, by name."""
     header, start = read_header(path)
     return {
-        name: Stored(path.name, entry["shape"], start + begin, end - begin)
+        name: Stored(path.name, entry["dtype"], entry["shape"], start + begin, end - begin)
         for name, entry in header.items()
         if name != "__metadata__"
         for begin, end in [entry["data_offsets"]]
