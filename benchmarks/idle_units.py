@@ -1,4 +1,4 @@
-"""How many hidden units of our network's blocks never answer: `python benchmarks/idle_units.py LEVELS [MODEL]`.
+"""How many hidden units of our network's blocks never answer: `python benchmarks/idle_units.py LEVELS [MODEL [HOW MANY LEVELS]]`.
 
 LEVELS is anything that holds levels (`maskoban corpus pack` makes a small file); cells of them are hidden at random,
 every share of hidden cells alike. A unit of a squared ReLU that is shut for all of them has no gradient either, and
@@ -20,14 +20,14 @@ from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.torch_model import load_torch
 from maskoban.training.corpus import load
 
-BOARDS, AT_ONCE = 1500, 250
+AT_ONCE = 250
 
 
 def main() -> None:
-    levels, name = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else "best"
+    levels, name, many = (*sys.argv[1:], *("best", "1500")[len(sys.argv) - 2 :])
     network = load_torch(model_folder(name), "cpu")[0].network
     assert isinstance(network, InteriorNetwork), "the paper's network has no units that can shut for good"
-    boards = load(levels)[:BOARDS, 1:-1, 1:-1].reshape(-1, network.cells)
+    boards = load(levels)[: int(many), 1:-1, 1:-1].reshape(-1, network.cells)
     plain, answers = networks.squared_relu_linear, [torch.zeros(network.up.shape[1])] * network.blocks
     seen: list[Tensor] = []
 
