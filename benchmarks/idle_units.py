@@ -1,4 +1,6 @@
-"""How many hidden units of our network's blocks never answer: `python benchmarks/idle_units.py LEVELS [MODEL [HOW MANY LEVELS]]`.
+"""How many hidden units of our network's blocks never answer.
+
+    python benchmarks/idle_units.py LEVELS [MODEL [HOW MANY LEVELS]]
 
 LEVELS is anything that holds levels (`maskoban corpus pack` makes a small file); cells of them are hidden at random,
 every share of hidden cells alike. A unit of a squared ReLU that is shut for all of them has no gradient either, and

@@ -129,10 +129,13 @@ def main() -> None:
                       "backward": max(error(*pair) for pair in pairs)}))  # fmt: skip
 
     for name in ("_up", "_down_back"):
-        setattr(product_kernels, name, Untuned(getattr(product_kernels, name).fn, BN=64, BK=32))
+        tuned = getattr(product_kernels, name)
+        tiles = Untuned(tuned.fn, BN=64, BK=32, PER_SM=3)
+        tiles.prepare = tuned.configs[0].pre_hook
+        setattr(product_kernels, name, tiles)
     for way in (0, 1):  # with GELU in the products, and in passes of its own
-        key_up, key_back = ("up", 150, 128, 64, 0.25), ("down_back", 150, 128, 64, 0.25)
-        product_kernels._chosen.update({key_up: way, key_back: way})
+        for key in (("up", 150, 128, 64, 0.25), ("down_back", 150, 128, 64, 0.25)):
+            product_kernels.timed[key] = [float(way), 0.5]
         x, grad = torch.randn(3, 50, 64).half(), torch.randn(3, 50, 64).half()
         up, down = torch.randn(128, 64).half() / 8, torch.randn(64, 128).half() / 11
         bias = torch.randn(128)

@@ -398,20 +398,6 @@ def mix(q: Tensor, key: Tensor, x: Tensor, rotary: Tensor) -> Tensor:
     return mixed
 
 
-@triton.jit
-def product(
-    x, w, rows, columns, inside, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
-):
-    """A tile of x w^T, for rows of K numbers both."""
-    inner = tl.arange(0, BK)
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        a = tl.load(x + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
-        b = tl.load(w + columns[None, :] * K + k + inner[:, None])
-        total = tl.dot(a, b, total)
-    return total
-
-
 @triton.autotune(
     configs=[
         triton.Config({"BM": bm, "BN": bn, "BK": bk}, num_warps=warps, num_stages=stages)
@@ -434,7 +420,12 @@ def _relu_squared(
     rows = (program // (N // BN)).to(tl.int64) * BM + tl.arange(0, BM)
     columns = (program % (N // BN)) * BN + tl.arange(0, BN)
     inside = rows[:, None] < M
-    total = product(x, w, rows, columns, inside, K, BM, BN, BK)
+    inner = tl.arange(0, BK)
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        a = tl.load(x + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
+        b = tl.load(w + columns[None, :] * K + k + inner[:, None])
+        total = tl.dot(a, b, total)
     total = tl.maximum(total, 0.0) * tl.load(unit + rows, mask=rows < M, other=0.0)[:, None]
     tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
 
@@ -483,15 +474,26 @@ def _relu_squared_tiles(
         y.store([row, column + BN // 2], right.to(y.dtype))
 
 
-def _copies_tiles(device: torch.device) -> bool:
+def copies_tiles(device: torch.device) -> bool:
+    """Whether the device, and Triton, can copy whole tiles of a matrix at once."""
     return TensorDescriptor is not None and torch.cuda.get_device_capability(device)[0] >= 9
+
+
+def by_tiles(*tensors: Tensor) -> list:  # type: ignore[type-arg]
+    """Matrices as kernels get them that copy whole tiles; the tuner tells the tiles' shapes."""
+    return [TensorDescriptor.from_tensor(tensor.contiguous(), [32, 64]) for tensor in tensors]
+
+
+def processors(device: torch.device) -> int:
+    """How many programs can run at the same time without sharing anything."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
     x, weight = x.contiguous(), weight.contiguous()
     (n, k), m = weight.shape, x.numel() // x.shape[-1]
     y = torch.empty((*x.shape[:-1], n), dtype=x.dtype, device=x.device)
-    if x.is_cuda and _copies_tiles(x.device):
+    if x.is_cuda and copies_tiles(x.device):
         relu_squared_by_tiles(x.view(m, k), unit, weight, y.view(m, n))
         return y
     with LAUNCHING:
@@ -500,13 +502,12 @@ def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
 
 
 def relu_squared_by_tiles(x: Tensor, unit: Tensor, weight: Tensor, y: Tensor) -> None:
-    """Into y; the block shapes given here are replaced by those the tuner chooses."""
+    """Into y."""
     (n, k), m = weight.shape, len(x)
-    tensors = [TensorDescriptor.from_tensor(t, [32, 64]) for t in (x, weight, y)]
-    processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1
+    tensors = by_tiles(x, weight, y)
 
     def programs(c):
-        return (min(processors * c["PER_SM"], triton.cdiv(m, c["BM"]) * (n // c["BN"])),)
+        return (min(processors(x.device) * c["PER_SM"], triton.cdiv(m, c["BM"]) * (n // c["BN"])),)
 
     with LAUNCHING:
         _relu_squared_tiles[programs](tensors[0], unit, tensors[1], tensors[2], m, n, k)

@@ -21,32 +21,41 @@ from torch import Tensor
 
 from maskoban.diffusion import row_kernels
 from maskoban.diffusion.dropout import least_kept
-from maskoban.diffusion.kernels import LAUNCHING, kept, product
+from maskoban.diffusion.kernels import LAUNCHING, by_tiles, copies_tiles, kept, processors
 from maskoban.diffusion.row_kernels import gate, gelu_slope
 
 #: Rows of a tile. Sums over rows are written tile by tile, so it is one number for all.
 _ROWS = 128
 
-_TILES = [
-    triton.Config({"BN": columns, "BK": inner}, num_warps=warps, num_stages=stages, maxnreg=registers)
-    for columns, inner, warps, stages, registers in (
-        (128, 64, 8, 3, None), (128, 64, 8, 3, 128), (128, 64, 8, 4, 128), (128, 64, 4, 3, None), (64, 64, 4, 3, None),
-        (64, 64, 4, 4, 128), (64, 128, 4, 2, 128), (64, 64, 8, 3, None),
-    )
-]  # fmt: skip
-
 #: How far two ways of computing the same may lie apart, as a share of its size.
 TOLERANCE = 2e-2
 
-#: The way found fastest, by what it was timed for.
-_chosen: dict[Hashable, int] = {}
+#: Milliseconds that each way takes, by what was timed.
+timed: dict[Hashable, list[float]] = {}
+
+
+def _tiles(shapes: Callable[[int, int], dict[str, list[int]]]) -> list[triton.Config]:
+    """Sizes to try. ``shapes`` are the blocks of tensors that are copied by tiles, by BN and BK."""
+
+    def tell(named) -> None:
+        for name, shape in shapes(named["BN"], named["BK"]).items():
+            named[name].block_shape = shape
+
+    return [
+        triton.Config(
+            {"BN": bn, "BK": bk, "PER_SM": per_sm}, num_warps=warps, num_stages=stages, maxnreg=registers, pre_hook=tell
+        )
+        for bn, bk, per_sm, warps, stages, registers in (
+            (256, 64, 1, 8, 3, None), (128, 64, 1, 8, 4, None), (128, 64, 2, 8, 2, 128), (128, 64, 2, 4, 2, None),
+            (128, 128, 1, 8, 2, None), (64, 64, 2, 4, 3, None), (64, 128, 2, 4, 2, None), (64, 64, 3, 4, 2, None),
+        )
+    ]  # fmt: skip
 
 
 @triton.jit
-def _tile(N: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """The rows and columns of this program's tile; neighbours share rows, which the cache then serves."""
-    program = tl.program_id(0)
-    return (program // (N // BN)) * BM + tl.arange(0, BM), (program % (N // BN)) * BN + tl.arange(0, BN)
+def _halves(total, BM: tl.constexpr, BN: tl.constexpr):
+    """The left and the right half of a tile: one at a time takes half the room on the way out."""
+    return tl.split(tl.permute(tl.reshape(total, (BM, 2, BN // 2)), (0, 2, 1)))
 
 
 @triton.jit
@@ -56,48 +65,82 @@ def _factor(seed, rows, first, P: tl.constexpr, LEAST: tl.constexpr, N: tl.const
     return tl.where(kept(seed, starts, LEAST, BN), 1.0 / (1.0 - P), 0.0)
 
 
-@triton.autotune(_TILES, key=["M", "N", "K"])
+@triton.jit
+def _finish_up(
+    total, bias, seed, h, y, row, column, P: tl.constexpr, LEAST: tl.constexpr, N: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    h.store([row, column], total.to(h.dtype))
+    v = total + tl.load(bias + column + tl.arange(0, BN))[None, :]
+    v *= gate(v) * _factor(seed, row + tl.arange(0, BM), column, P, LEAST, N, BN)
+    y.store([row, column], v.to(y.dtype))
+
+
+@triton.autotune(
+    _tiles(lambda bn, bk: {"x": [_ROWS, bk], "w": [bn, bk], "h": [_ROWS, bn // 2], "y": [_ROWS, bn // 2]}),
+    key=["M", "N", "K"],
+)
 @triton.jit
 def _up(
     x, w, bias, seed, h, y, M, N: tl.constexpr, K: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PER_SM: tl.constexpr,
 ):  # fmt: skip
-    """A tile of h = x w^T, and of dropout(gelu(h + bias)), for w (N, K)."""
-    rows, columns = _tile(N, BM, BN)
-    inside = rows[:, None] < M
-    total = product(x, w, rows, columns, inside, K, BM, BN, BK)
-    at = rows[:, None] * N + columns[None, :]
-    rounded = total.to(h.dtype.element_ty)  # GELU is that of the number stored, as it will be on the way back
-    tl.store(h + at, rounded, mask=inside)
-    v = rounded.to(tl.float32) + tl.load(bias + columns)[None, :]
-    v *= gate(v) * _factor(seed, rows, (tl.program_id(0) % (N // BN)) * BN, P, LEAST, N, BN)
-    tl.store(y + at, v.to(y.dtype.element_ty), mask=inside)
+    """h = x w^T, and dropout(gelu(h + bias)), for w (N, K). A program takes tile after tile."""
+    across: tl.constexpr = N // BN
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0), flatten=True):
+        row, column = (tile // across) * BM, (tile % across) * BN
+        total = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, K, BK):
+            total = tl.dot(x.load([row, k]), w.load([column, k]).T, total)
+        left, right = _halves(total, BM, BN)
+        _finish_up(left, bias, seed, h, y, row, column, P, LEAST, N, BM, BN // 2)
+        _finish_up(right, bias, seed, h, y, row, column + BN // 2, P, LEAST, N, BM, BN // 2)
 
 
-@triton.autotune(_TILES, key=["M", "N", "K"])
+@triton.jit
+def _finish_down_back(
+    total, h, bias, seed, dh, sums, row, column, P: tl.constexpr, LEAST: tl.constexpr, N: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr,
+):  # fmt: skip
+    columns = column + tl.arange(0, BN)
+    slope = gelu_slope(h.load([row, column]).to(tl.float32) + tl.load(bias + columns)[None, :])
+    total *= slope * _factor(seed, row + tl.arange(0, BM), column, P, LEAST, N, BN)
+    rounded = total.to(dh.dtype)
+    dh.store([row, column], rounded)
+    # Sums over rows by the matrix units: sixteen equal ones, the least they take.
+    ones = tl.full((16, BM), 1.0, dtype=rounded.dtype)
+    tl.store(sums + row // BM * N + columns, tl.max(tl.dot(ones, rounded), 0))
+
+
+@triton.autotune(
+    _tiles(
+        lambda bn, bk: {"grad": [_ROWS, bk], "w": [bk, bn], "h": [_ROWS, bn // 2], "dh": [_ROWS, bn // 2]}
+    ),
+    key=["M", "N", "K"],
+)
 @triton.jit
 def _down_back(
     grad, w, h, bias, seed, dh, sums, M, N: tl.constexpr, K: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, PER_SM: tl.constexpr,
 ):  # fmt: skip
-    """A tile of the gradient of h, from that of dropout(gelu(h + bias)) w^T for w (K, N); and its sums over rows."""
-    rows, columns = _tile(N, BM, BN)
-    inner = tl.arange(0, BK)
-    inside = rows[:, None] < M
-    at = rows[:, None] * N + columns[None, :]
-    v = tl.load(h + at, mask=inside, other=0.0)
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        a = tl.load(grad + rows[:, None] * K + k + inner[None, :], mask=inside, other=0.0)
-        b = tl.load(w + (k + inner[:, None]) * N + columns[None, :])
-        total = tl.dot(a, b, total)
-    slope = gelu_slope(v.to(tl.float32) + tl.load(bias + columns)[None, :])
-    total *= slope * _factor(seed, rows, (tl.program_id(0) % (N // BN)) * BN, P, LEAST, N, BN)
-    rounded = total.to(dh.dtype.element_ty)
-    tl.store(dh + at, rounded, mask=inside)
-    # Sums over rows by the matrix units: sixteen equal ones, the least they take.
-    ones = tl.full((16, BM), 1.0, dtype=rounded.dtype)
-    tl.store(sums + tl.program_id(0) // (N // BN) * N + columns, tl.max(tl.dot(ones, rounded), 0))
+    """The gradient of h, from that of dropout(gelu(h + bias)) w^T for w (K, N); and its sums over a tile's rows.
+
+    What is beyond the last row is read as zero, and so is its gradient.
+    """
+    across: tl.constexpr = N // BN
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0), flatten=True):
+        row, column = (tile // across) * BM, (tile % across) * BN
+        total = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, K, BK):
+            total = tl.dot(grad.load([row, k]), w.load([k, column]), total)
+        left, right = _halves(total, BM, BN)
+        _finish_down_back(left, h, bias, seed, dh, sums, row, column, P, LEAST, N, BM, BN // 2)
+        _finish_down_back(right, h, bias, seed, dh, sums, row, column + BN // 2, P, LEAST, N, BM, BN // 2)
+
+
+def _programs(m: int, n: int, device: torch.device):
+    """How many programs there are for a configuration: no more than run side by side, each with several tiles."""
+    return lambda c: (min(processors(device) * c["PER_SM"], triton.cdiv(m, _ROWS) * (n // c["BN"])),)
 
 
 def up(x: Tensor, weight: Tensor, bias: Tensor, seed: Tensor, p: float) -> tuple[Tensor, Tensor]:
@@ -106,9 +149,10 @@ def up(x: Tensor, weight: Tensor, bias: Tensor, seed: Tensor, p: float) -> tuple
 
     def together() -> tuple[Tensor, Tensor]:
         h, y = x.new_empty(m, n), x.new_empty(m, n)
+        tiled = by_tiles(x, weight, h, y)
         with LAUNCHING:
-            _up[lambda c: (triton.cdiv(m, _ROWS) * (n // c["BN"]),)](
-                x, weight, bias, seed, h, y, m, N=n, K=k, P=p, LEAST=least_kept(p), BM=_ROWS
+            _up[_programs(m, n, x.device)](
+                *tiled[:2], bias, seed, *tiled[2:], m, N=n, K=k, P=p, LEAST=least_kept(p), BM=_ROWS
             )
         return h, y
 
@@ -128,9 +172,10 @@ def down_back(
     def together() -> tuple[Tensor, Tensor]:
         dh = torch.empty_like(h)
         sums = torch.empty(triton.cdiv(m, _ROWS), n, dtype=torch.float32, device=h.device)
+        tiled = by_tiles(grad, weight, h, dh)
         with LAUNCHING:
-            _down_back[lambda c: (triton.cdiv(m, _ROWS) * (n // c["BN"]),)](
-                grad, weight, h, bias, seed, dh, sums, m, N=n, K=k, P=p, LEAST=least_kept(p), BM=_ROWS
+            _down_back[_programs(m, n, h.device)](
+                *tiled[:3], bias, seed, tiled[3], sums, m, N=n, K=k, P=p, LEAST=least_kept(p), BM=_ROWS
             )
         return dh, sums.sum(0)
 
@@ -145,10 +190,11 @@ def _fastest(key: Hashable, x: Tensor, *ways: Callable[[], tuple[Tensor, Tensor]
 
     One that differs from the last, which is the plainest, or fails, is not used.
     """
-    if x.is_cuda and (key := (key, x.device, x.dtype)) not in _chosen:
-        plain = ways[-1]()
-        _chosen[key] = best_way([*(_tried(way, plain) for way in ways[:-1]), _milliseconds(ways[-1])])
-    return ways[_chosen.get(key, 0)]()
+    if x.is_cuda and (key := (key, x.device, x.dtype)) not in timed:
+        plain, able = ways[-1](), copies_tiles(x.device)
+        fused = [_tried(way, plain) if able else math.inf for way in ways[:-1]]
+        timed[key] = [*fused, _milliseconds(ways[-1])]
+    return ways[best_way(timed.get(key, [0.0]))]()
 
 
 def best_way(times: Sequence[float]) -> int:

@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 from maskoban.diffusion.dropout import least_kept
-from maskoban.diffusion.kernels import LAUNCHING, kept
+from maskoban.diffusion.kernels import LAUNCHING, kept, processors
 
 #: How many programs a processor is given where each takes many rows. All of them must fit at once, or half of them
 #: twice: so with four warps each, programs may have 64 registers or 128.
@@ -107,8 +107,7 @@ def _add_norm_backward(
 
 
 def _programs(x: Tensor) -> int:
-    processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1
-    return processors * _PROGRAMS
+    return processors(x.device) * _PROGRAMS
 
 
 def add_norm(
