@@ -40,6 +40,11 @@ class Untuned:
         return launch
 
 
+def taken(kernel: Any, **sizes: int) -> Untuned:
+    """Of attention: three programs, which take board after board."""
+    return Untuned(kernel, STAGES=2, PER_SM=3, **sizes)
+
+
 def error(mine: Tensor, reference: Tensor) -> float:
     return float((mine.float() - reference).norm() / reference.norm())
 
@@ -51,7 +56,7 @@ def main() -> None:
         (32, 32, 4, 5, 2, True, 0.0), (32, 16, 4, 8, 1, False, 0.0), (32, 16, 6, 6, 2, False, 0.25),
         (64, 32, 8, 8, 1, True, 0.25), (16, 64, 9, 9, 1, False, 0.25),
     ):  # fmt: skip
-        kernels._forward, kernels._backward = Untuned(forward, ROWS=rows), Untuned(backward, KEYS=keys)
+        kernels._forward, kernels._backward = taken(forward, ROWS=rows), taken(backward, KEYS=keys)
         cells, d = height * width, heads * 32
         qkv = torch.randn(2, cells, 3 * d).half()
         grad = torch.randn(2, cells, d).half()
@@ -68,7 +73,7 @@ def main() -> None:
         print(json.dumps({"kernel": kind, "forward": error(mine.detach(), expected.detach()),
                           "backward": error(dmine, dexpected)}))  # fmt: skip
 
-    kernels._forward, kernels._mix = Untuned(forward, ROWS=32), Untuned(kernels._mix.fn)
+    kernels._forward, kernels._mix = taken(forward, ROWS=32), Untuned(kernels._mix.fn)
     rotary = rotary_table(4, 5, 32)
     x, weight = 3 * torch.randn(2, 20, 64).half(), torch.randn(192, 64).half()
     plain = rms_norm(x.float()) @ weight.float().T
@@ -150,7 +155,7 @@ def main() -> None:
                           "backward": max(error(*pair) for pair in pairs)}))  # fmt: skip
 
     # The whole of it, as a training step has it: operators with gradients, met by torch's compiler.
-    kernels._forward, kernels._backward = Untuned(forward, ROWS=32), Untuned(backward, KEYS=16)
+    kernels._forward, kernels._backward = taken(forward, ROWS=32), taken(backward, KEYS=16)
     attention._fits = lambda x, width: fusing.allowed() and x.dtype == torch.float16
     paper_layers._fits = lambda x, p: fusing.allowed() and p > 0
     network = PaperNetwork(4, 5, d=128, blocks=2, heads=4, hidden=256).compute_in(torch.float16).train()

@@ -1,7 +1,7 @@
 """Kernels for CUDA devices, in Triton: attention over one board, and a norm, linear layer and squared ReLU in one.
 
-Attention runs one program per board and head (per board alone where a single cell asks), everything in registers.
-Forward reads q, k, v once and writes the mixed values once. Backward computes the weights again (a few thousand
+Attention takes a board and a head at a time (a board alone where a single cell asks), everything in registers; where
+that is faster, a program takes one after the other, and reads the next one's numbers meanwhile. Forward reads q, k, v once and writes the mixed values once. Backward computes the weights again (a few thousand
 products) instead of reading them back, which is cheaper at this size, from one number a row that forward kept. Where
 rotary positions turn (first, second) pairs, a head's vectors are held as two halves.
 
@@ -36,6 +36,11 @@ if os.environ.get("MASKOBAN_KERNELS") == "0":
 LAUNCHING = Lock()
 
 LOG2E = tl.constexpr(1.4426950408889634)  # powers of two are what a device computes
+
+
+def processors(device: torch.device) -> int:
+    """How many programs can run at the same time without sharing anything."""
+    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 @triton.jit
@@ -90,24 +95,45 @@ def _kept_weights(seed, program, rows, first, LEAST: tl.constexpr, BLOCK: tl.con
     return kept(seed, (place * BLOCK + rows) * BLOCK + first, LEAST, KEYS)
 
 
-#: Rows at a time, warps, stages, and the registers a thread may have: with fewer, more programs run side by side.
-_ATTENTION = [
-    triton.Config({"ROWS": rows}, num_warps=warps, num_stages=stages, maxnreg=registers)
-    for rows, warps, stages, registers in (
-        (16, 1, 1, None), (16, 2, 1, None), (32, 4, 1, None), (32, 4, 3, None), (64, 4, 1, None), (64, 4, 1, 128),
-        (64, 4, 2, None), (64, 4, 2, 128), (64, 8, 1, None), (128, 8, 1, None), (128, 8, 1, 128),
-    )
-]  # fmt: skip
+#: As many programs as there are boards and heads.
+_ALL = 1 << 20
+
+
+def _sizes(name: str, *sizes: tuple[int, int, int, int | None, int]) -> list[triton.Config]:
+    """Sizes to try: rows or keys at a time, warps, boards on their way at once, the registers a thread may have, and
+    how many programs a processor is given. A few that take board after board read the next one's numbers while they
+    compute; ALL, with one board each, wait side by side.
+    """
+    tried = []
+    for size, warps, stages, registers, per_sm in sizes:
+        named = {name: size, "STAGES": stages, "PER_SM": per_sm}
+        tried.append(triton.Config(named, num_warps=warps, num_stages=stages, maxnreg=registers))
+    return tried
 
 
 def _fitting(configs, positional, **named):
-    """Blocks of rows no taller than a board; small ones only where they leave out rows that are not there."""
-    least = 16 if named["BLOCK"] - named["cells"] >= 16 else 32
-    return [c for c in configs if least <= c.kwargs["ROWS"] <= named["BLOCK"]]
+    """Blocks of rows, or of keys, no taller than a board, and none of 32 where a board has more."""
+    sizes = [(c, c.kwargs.get("ROWS", c.kwargs.get("KEYS"))) for c in configs]
+    return [c for c, size in sizes if min(64, named["BLOCK"]) <= size <= named["BLOCK"]]
+
+
+def _programs(qkv: Tensor, heads: int):
+    """How many programs there are for a configuration."""
+    return lambda c: (min(len(qkv) * heads, processors(qkv.device) * c["PER_SM"]),)
 
 
 @triton.autotune(
-    _ATTENTION,
+    _sizes(
+        "ROWS",
+        *(
+            (64, 4, 2, 128, 4),
+            (64, 4, 2, None, 3),
+            (64, 4, 3, 128, 2),
+            (128, 8, 2, 128, 2),
+            (128, 8, 2, None, 1),
+        ),
+        *((32, 4, 2, None, 3), (64, 4, 1, None, _ALL), (64, 4, 1, 128, _ALL), (32, 4, 1, None, _ALL)),
+    ),
     key=["boards", "cells", "HALF", "P", "SCALED"],
     prune_configs_by={"early_config_prune": _fitting},
 )
@@ -116,62 +142,63 @@ def _forward(
     qkv, unit, rotary, seed, out, logs, boards, cells: tl.constexpr, d: tl.constexpr, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
     ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, SCALED: tl.constexpr, LEARNED: tl.constexpr,
-    ROWS: tl.constexpr,
+    ROWS: tl.constexpr, STAGES: tl.constexpr, PER_SM: tl.constexpr,
 ):  # fmt: skip
     """``unit`` is a factor of every row of qkv, where rows are SCALED.
 
     ``logs`` is for the way back, where something is LEARNED: of every row, the logarithm of the sum that its weights
     are divided by.
     """
-    program = tl.program_id(0)
-    board, head = (program // HEADS).to(tl.int64), program % HEADS
-    start = qkv + board * cells * 3 * d + head * 2 * HALF
-    keys = tl.arange(0, BLOCK)
-    inside = keys < cells
-    column = tl.arange(0, 2 * HALF)
-    dtype = qkv.dtype.element_ty
-    units = unit + board * cells
-    k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
-    k2 = k1
-    if ROTATE:
-        k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
-    v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
-    if SCALED:
-        kfactor = tl.load(units + keys, mask=inside, other=0.0)[:, None]
-        k1, k2, v = k1 * kfactor, k2 * kfactor, (v * kfactor).to(dtype)
-    if ROTATE:
-        kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
-        kunit = _unit(k1, k2, 2 * HALF)[:, None]
-        k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
-    k1, k2 = k1.to(dtype), k2.to(dtype)
-    for first in range(0, cells, ROWS):
-        rows = first + tl.arange(0, ROWS)
-        here = rows < cells
-        q1 = _vectors(start, rows, here, 3 * d, FIRST)
-        q2 = q1
+    for program in tl.range(tl.program_id(0), boards * HEADS, tl.num_programs(0), num_stages=STAGES):
+        board, head = tl.cast(program // HEADS, tl.int64), program % HEADS
+        start = qkv + board * cells * 3 * d + head * 2 * HALF
+        keys = tl.arange(0, BLOCK)
+        inside = keys < cells
+        column = tl.arange(0, 2 * HALF)
+        dtype = qkv.dtype.element_ty
+        units = unit + board * cells
+        k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
+        k2 = k1
         if ROTATE:
-            q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
+            k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
+        v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
         if SCALED:
-            factor = tl.load(units + rows, mask=here, other=0.0)[:, None]
-            q1, q2 = q1 * factor, q2 * factor
+            kfactor = tl.load(units + keys, mask=inside, other=0.0)[:, None]
+            k1, k2, v = k1 * kfactor, k2 * kfactor, (v * kfactor).to(dtype)
         if ROTATE:
-            cos, sin = _angles(rotary, rows, here, cells, HALF)
-            qunit = _unit(q1, q2, 2 * HALF)[:, None]
-            q1, q2 = (q1 * cos - q2 * sin) * qunit, (q1 * sin + q2 * cos) * qunit
-        scores = _scores(q1.to(dtype), q2.to(dtype), k1, k2, inside, FULL, ROTATE)
-        most = tl.max(scores, 1) * (scale * LOG2E)
-        weights = tl.exp2(scores * (scale * LOG2E) - most[:, None])
-        total = tl.sum(weights, 1)
-        if LEARNED:
-            tl.store(logs + program * cells + rows, most + tl.log2(total), mask=here)
-        # One multiplication a weight: a division for each would cost as much as all the rest. By a factor that may be
-        # zero: of two numbers to choose between, a compiler would round both, and choose between halves of a register.
-        factor = (1.0 / ((1.0 - P) * total))[:, None]
-        if P > 0:
-            factor = tl.where(_kept_weights(seed, program, rows, 0, LEAST, BLOCK, BLOCK), factor, 0.0)
-        mixed = tl.dot((weights * factor).to(dtype), v)
-        to = out + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
-        tl.store(to, mixed.to(dtype), mask=here[:, None])
+            kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
+            kunit = _unit(k1, k2, 2 * HALF)[:, None]
+            k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
+        k1, k2 = k1.to(dtype), k2.to(dtype)
+        for first in tl.static_range(0, cells, ROWS):
+            rows = first + tl.arange(0, ROWS)
+            here = rows < cells
+            q1 = _vectors(start, rows, here, 3 * d, FIRST)
+            q2 = q1
+            if ROTATE:
+                q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
+            if SCALED:
+                factor = tl.load(units + rows, mask=here, other=0.0)[:, None]
+                q1, q2 = q1 * factor, q2 * factor
+            if ROTATE:
+                cos, sin = _angles(rotary, rows, here, cells, HALF)
+                qunit = _unit(q1, q2, 2 * HALF)[:, None]
+                q1, q2 = (q1 * cos - q2 * sin) * qunit, (q1 * sin + q2 * cos) * qunit
+            scores = _scores(q1.to(dtype), q2.to(dtype), k1, k2, inside, FULL, ROTATE)
+            most = tl.max(scores, 1) * (scale * LOG2E)
+            weights = tl.exp2(scores * (scale * LOG2E) - most[:, None])
+            total = tl.sum(weights, 1)
+            if LEARNED:
+                tl.store(logs + program * cells + rows, most + tl.log2(total), mask=here)
+            # One multiplication a weight: a division for each would cost as much as all the rest. By a factor that may
+            # be zero: of two numbers to choose between, a compiler would round both, and choose between halves of a
+            # register.
+            factor = (1.0 / ((1.0 - P) * total))[:, None]
+            if P > 0:
+                factor = tl.where(_kept_weights(seed, program, rows, 0, LEAST, BLOCK, BLOCK), factor, 0.0)
+            mixed = tl.dot((weights * factor).to(dtype), v)
+            to = out + board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
+            tl.store(to, mixed.to(dtype), mask=here[:, None])
 
 
 @triton.jit
@@ -185,93 +212,89 @@ def _turn_back(g1, g2, r1, r2, unit, cos, sin, WIDTH: tl.constexpr):
     return g1 * cos + g2 * sin, g2 * cos - g1 * sin
 
 
-def _fitting_back(configs, positional, **named):
-    """Blocks of keys no wider than a board."""
-    return [c for c in configs if c.kwargs["KEYS"] <= named["BLOCK"]]
-
-
 @triton.autotune(
-    [
-        triton.Config({"KEYS": keys}, num_warps=warps, num_stages=stages, maxnreg=registers)
-        for keys, warps, stages, registers in (
-            (16, 4, 1, None), (16, 4, 1, 128), (32, 4, 1, 168), (32, 4, 1, 128), (64, 4, 1, None), (64, 4, 1, 168),
-            (64, 4, 2, None), (64, 8, 1, None), (64, 8, 1, 128), (64, 8, 2, 128), (128, 8, 1, None),
-        )
-    ],
+    _sizes(
+        "KEYS",
+        *((64, 8, 2, 128, 2), (64, 8, 2, None, 1), (64, 4, 2, None, 2), (128, 8, 2, None, 1), (32, 4, 2, None, 2)),
+        *((64, 8, 1, 128, _ALL), (64, 4, 1, None, _ALL), (32, 4, 1, 128, _ALL)),
+    ),
     key=["boards", "cells", "HALF", "P"],
-    prune_configs_by={"early_config_prune": _fitting_back},
+    prune_configs_by={"early_config_prune": _fitting},
 )  # fmt: skip
 @triton.jit
 def _backward(
     grad, qkv, out, logs, rotary, seed, dqkv, boards, cells: tl.constexpr, d: tl.constexpr, scale,
     HEADS: tl.constexpr, HALF: tl.constexpr, FIRST: tl.constexpr, BLOCK: tl.constexpr, FULL: tl.constexpr,
     ROTATE: tl.constexpr, P: tl.constexpr, LEAST: tl.constexpr, KEYS: tl.constexpr,
+    STAGES: tl.constexpr, PER_SM: tl.constexpr,
 ):  # fmt: skip
     """All rows against some keys at a time: of sums over a whole board only the queries' gradient is held."""
-    program = tl.program_id(0)
-    board, head = (program // HEADS).to(tl.int64), program % HEADS
-    offset = board * cells * 3 * d + head * 2 * HALF
-    start = qkv + offset
-    rows = tl.arange(0, BLOCK)
-    here = rows < cells
-    first_column = tl.arange(0, FIRST)
-    column = tl.arange(0, 2 * HALF)
-    dtype = qkv.dtype.element_ty
-    q1 = _vectors(start, rows, here, 3 * d, FIRST)
-    q2 = q1
-    if ROTATE:
-        q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
-        cos, sin = _angles(rotary, rows, here, cells, HALF)
-        unit = _unit(q1, q2, 2 * HALF)[:, None]
-        q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
-    q1h, q2h = q1.to(dtype), q2.to(dtype)
-    log = tl.load(logs + program * cells + rows, mask=here, other=0.0)
-    at = board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
-    g = tl.load(grad + at, mask=here[:, None], other=0.0)
-    # What came out, times its gradient, is the sum over all weights of each times its gradient.
-    along = tl.sum(g.to(tl.float32) * tl.load(out + at, mask=here[:, None], other=0.0).to(tl.float32), 1)
-    dq1 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
-    dq2 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
-    for first in range(0, cells, KEYS):
-        keys = first + tl.arange(0, KEYS)
-        inside = keys < cells
-        k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
-        k2 = k1
+    for program in tl.range(tl.program_id(0), boards * HEADS, tl.num_programs(0), num_stages=STAGES):
+        board, head = tl.cast(program // HEADS, tl.int64), program % HEADS
+        offset = board * cells * 3 * d + head * 2 * HALF
+        start = qkv + offset
+        rows = tl.arange(0, BLOCK)
+        here = rows < cells
+        first_column = tl.arange(0, FIRST)
+        column = tl.arange(0, 2 * HALF)
+        dtype = qkv.dtype.element_ty
+        q1 = _vectors(start, rows, here, 3 * d, FIRST)
+        q2 = q1
         if ROTATE:
-            k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
-            kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
-            kunit = _unit(k1, k2, 2 * HALF)[:, None]
-            k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
-        k1h, k2h = k1.to(dtype), k2.to(dtype)
-        v = tl.load(start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0)
-        scores = _scores(q1h, q2h, k1h, k2h, inside, FULL, ROTATE)
-        weights = tl.exp2(scores * (scale * LOG2E) - log[:, None])
-        dweights = tl.dot(g, tl.trans(v))
-        dropped = weights
-        if P > 0:
-            factor = tl.where(
-                _kept_weights(seed, program, rows, first, LEAST, BLOCK, KEYS), 1.0 / (1.0 - P), 0.0
+            q2 = _vectors(start + HALF, rows, here, 3 * d, HALF)
+            cos, sin = _angles(rotary, rows, here, cells, HALF)
+            unit = _unit(q1, q2, 2 * HALF)[:, None]
+            q1, q2 = (q1 * cos - q2 * sin) * unit, (q1 * sin + q2 * cos) * unit
+        q1h, q2h = q1.to(dtype), q2.to(dtype)
+        log = tl.load(logs + program * cells + rows, mask=here, other=0.0)
+        at = board * cells * d + head * 2 * HALF + rows[:, None] * d + column[None, :]
+        g = tl.load(grad + at, mask=here[:, None], other=0.0)
+        # What came out, times its gradient, is the sum over all weights of each times its gradient.
+        along = tl.sum(g.to(tl.float32) * tl.load(out + at, mask=here[:, None], other=0.0).to(tl.float32), 1)
+        dq1 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
+        dq2 = tl.zeros((BLOCK, FIRST), dtype=tl.float32)
+        for first in tl.static_range(0, cells, KEYS):
+            keys = first + tl.arange(0, KEYS)
+            inside = keys < cells
+            k1 = _vectors(start + d, keys, inside, 3 * d, FIRST)
+            k2 = k1
+            if ROTATE:
+                k2 = _vectors(start + d + HALF, keys, inside, 3 * d, HALF)
+                kcos, ksin = _angles(rotary, keys, inside, cells, HALF)
+                kunit = _unit(k1, k2, 2 * HALF)[:, None]
+                k1, k2 = (k1 * kcos - k2 * ksin) * kunit, (k1 * ksin + k2 * kcos) * kunit
+            k1h, k2h = k1.to(dtype), k2.to(dtype)
+            v = tl.load(
+                start + 2 * d + keys[:, None] * 3 * d + column[None, :], mask=inside[:, None], other=0.0
             )
-            dropped, dweights = weights * factor, dweights * factor
-        dv = tl.dot(tl.trans(dropped.to(dtype)), g)
-        to = dqkv + offset + keys[:, None] * 3 * d
-        tl.store(to + 2 * d + column[None, :], dv.to(dtype), mask=inside[:, None])
-        ds = (weights * (dweights - along[:, None])).to(dtype)  # times scale, later
-        dst = tl.trans(ds)
-        dk1 = tl.dot(dst, q1h) * scale
-        dq1 = tl.dot(ds, k1h, dq1)
+            scores = _scores(q1h, q2h, k1h, k2h, inside, FULL, ROTATE)
+            weights = tl.exp2(scores * (scale * LOG2E) - log[:, None])
+            dweights = tl.dot(g, tl.trans(v))
+            dropped = weights
+            if P > 0:
+                factor = tl.where(
+                    _kept_weights(seed, program, rows, first, LEAST, BLOCK, KEYS), 1.0 / (1.0 - P), 0.0
+                )
+                dropped, dweights = weights * factor, dweights * factor
+            dv = tl.dot(tl.trans(dropped.to(dtype)), g)
+            to = dqkv + offset + keys[:, None] * 3 * d
+            tl.store(to + 2 * d + column[None, :], dv.to(dtype), mask=inside[:, None])
+            ds = (weights * (dweights - along[:, None])).to(dtype)  # times scale, later
+            dst = tl.trans(ds)
+            dk1 = tl.dot(dst, q1h) * scale
+            dq1 = tl.dot(ds, k1h, dq1)
+            if ROTATE:
+                dk2 = tl.dot(dst, q2h) * scale
+                dq2 = tl.dot(ds, k2h, dq2)
+                dk1, dk2 = _turn_back(dk1, dk2, k1, k2, kunit, kcos, ksin, 2 * HALF)
+                tl.store(to + d + HALF + first_column[None, :], dk2.to(dtype), mask=inside[:, None])
+            tl.store(to + d + first_column[None, :], dk1.to(dtype), mask=inside[:, None])
+        dq1 *= scale
+        to = dqkv + offset + rows[:, None] * 3 * d + first_column[None, :]
         if ROTATE:
-            dk2 = tl.dot(dst, q2h) * scale
-            dq2 = tl.dot(ds, k2h, dq2)
-            dk1, dk2 = _turn_back(dk1, dk2, k1, k2, kunit, kcos, ksin, 2 * HALF)
-            tl.store(to + d + HALF + first_column[None, :], dk2.to(dtype), mask=inside[:, None])
-        tl.store(to + d + first_column[None, :], dk1.to(dtype), mask=inside[:, None])
-    dq1 *= scale
-    to = dqkv + offset + rows[:, None] * 3 * d + first_column[None, :]
-    if ROTATE:
-        dq1, dq2 = _turn_back(dq1, dq2 * scale, q1, q2, unit, cos, sin, 2 * HALF)
-        tl.store(to + HALF, dq2.to(dtype), mask=here[:, None])
-    tl.store(to, dq1.to(dtype), mask=here[:, None])
+            dq1, dq2 = _turn_back(dq1, dq2 * scale, q1, q2, unit, cos, sin, 2 * HALF)
+            tl.store(to + HALF, dq2.to(dtype), mask=here[:, None])
+        tl.store(to, dq1.to(dtype), mask=here[:, None])
 
 
 def _launch(qkv: Tensor, heads: int, rotate: bool, dropout: float) -> dict[str, object]:
@@ -302,7 +325,7 @@ def forward(
     out = torch.empty(boards, cells, d, dtype=qkv.dtype, device=qkv.device)
     logs = torch.empty(boards, heads, cells, dtype=torch.float32, device=qkv.device)
     with LAUNCHING:
-        _forward[(boards * heads,)](
+        _forward[_programs(qkv, heads)](
             qkv,
             rotary,
             rotary,
@@ -321,7 +344,7 @@ def forward_normed(qkv: Tensor, unit: Tensor, rotary: Tensor, heads: int) -> Ten
     qkv = qkv.contiguous()
     out = torch.empty(qkv.shape[0], qkv.shape[1], qkv.shape[2] // 3, dtype=qkv.dtype, device=qkv.device)
     with LAUNCHING:
-        _forward[(qkv.shape[0] * heads,)](
+        _forward[_programs(qkv, heads)](
             qkv,
             unit,
             rotary,
@@ -342,7 +365,7 @@ def backward(
     grad, qkv = grad.contiguous(), qkv.contiguous()
     dqkv = torch.empty_like(qkv)
     with LAUNCHING:
-        _backward[(qkv.shape[0] * heads,)](
+        _backward[_programs(qkv, heads)](
             grad, qkv, out, logs, rotary, seed, dqkv, **_launch(qkv, heads, rotate, dropout)
         )
     return dqkv
@@ -482,11 +505,6 @@ def copies_tiles(device: torch.device) -> bool:
 def by_tiles(*tensors: Tensor) -> list:  # type: ignore[type-arg]
     """Matrices as kernels get them that copy whole tiles; the tuner tells the tiles' shapes."""
     return [TensorDescriptor.from_tensor(tensor.contiguous(), [32, 64]) for tensor in tensors]
-
-
-def processors(device: torch.device) -> int:
-    """How many programs can run at the same time without sharing anything."""
-    return torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 1
 
 
 def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
