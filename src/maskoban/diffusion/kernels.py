@@ -1,9 +1,10 @@
 """Kernels for CUDA devices, in Triton: attention over one board, and a norm, linear layer and squared ReLU in one.
 
 Attention takes a board and a head at a time (a board alone where a single cell asks), everything in registers; where
-that is faster, a program takes one after the other, and reads the next one's numbers meanwhile. Forward reads q, k, v once and writes the mixed values once. Backward computes the weights again (a few thousand
-products) instead of reading them back, which is cheaper at this size, from one number a row that forward kept. Where
-rotary positions turn (first, second) pairs, a head's vectors are held as two halves.
+that is faster, a program takes one after the other, and reads the next one's numbers meanwhile. Forward reads q, k, v
+once and writes the mixed values once. Backward computes the weights again (a few thousand products) instead of reading
+them back, which is cheaper at this size, from one number a row that forward kept. Where rotary positions turn (first,
+second) pairs, a head's vectors are held as two halves.
 
 Triton's tuner is not made for threads, and drawing uses two: one launch at a time.
 
