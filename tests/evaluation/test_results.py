@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,10 @@ import pytest
 from maskoban.boards import MaskobanError
 from maskoban.diffusion.model import shipped
 from maskoban.evaluation.comparison import ROWS
+from maskoban.evaluation.figures import FIGURES
 from maskoban.evaluation.results import (
     BEGIN,
+    CAPTIONS,
     END,
     IN_BRIEF,
     read_reports,
@@ -103,6 +106,26 @@ def test_both_files_are_written_once(repository: Path) -> None:
     assert "old" not in readme
     assert cells(readme, "solvable")[0] == "77.4 %"
     assert write_results(repository) == []
+
+
+def test_figures_are_shown_where_they_are_in_the_repository(repository: Path) -> None:
+    write_results(repository)
+    assert "![" not in (repository / "docs" / "results.md").read_text()
+    figures = repository / "docs" / "reports" / "recall" / "figures"
+    figures.mkdir()
+    for name in ("training", "outcomes", "solutions"):
+        (figures / f"{name}.svg").write_text("<svg/>")
+    write_results(repository)
+    page = (repository / "docs" / "results.md").read_text()
+    assert page.count("## Figures of ") == page.count("## Figures of `recall`") == 1
+    shown = re.findall(r"!\[(.+)\]\((.+)\)", page)
+    assert [path for _, path in shown] == [
+        f"reports/recall/figures/{name}.svg" for name in ("outcomes", "training")
+    ]
+
+
+def test_every_figure_shown_is_one_of_the_reports() -> None:
+    assert list(CAPTIONS) == [name for name in FIGURES if name in CAPTIONS]
 
 
 def test_the_readme_has_rows_that_exist() -> None:

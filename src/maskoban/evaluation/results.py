@@ -2,7 +2,8 @@
 
 python -m maskoban.evaluation.results
 
-Reports lie in docs/reports/NAME/report.json. Every shipped model has a column, whether it has a report or not,
+Reports lie in docs/reports/NAME/report.json, and those of their figures that docs/results.md shows in
+docs/reports/NAME/figures. Every shipped model has a column, whether it has a report or not,
 and a measure that is not in a report is a dash: nothing in these tables is written by hand.
 """
 
@@ -10,7 +11,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,20 @@ IN_BRIEF = (
     "parameters",
     "training steps",
 )
+
+#: What docs/results.md says of the figures it shows.
+CAPTIONS = {
+    "strip": "One board being drawn from nothing",
+    "outcomes": "All boards by what it takes to mend them",
+    "repaired": "Boards that nobody can solve, and the walls whose removal mends them",
+    "culprits": "How probable the model found walls that have to go, and other walls",
+    "patterns": "How far patterns of 3x3 cells lie from the corpus's, by the number of boards",
+    "distances": "How many cells lie between a board and the nearest training level",
+    "difficulty": "How hard the boards are, beside the corpus's",
+    "temperature": "What the temperature does to solvability, walls and effort",
+    "cost": "Quality against the evaluations a board takes",
+    "training": "Losses, and the solvability of boards drawn on the way",
+}
 
 
 def read_reports(repository: str | Path) -> dict[str, dict[str, Any]]:
@@ -79,8 +94,8 @@ def table(reports: Reports, rows: Sequence[Row] = ROWS) -> str:
     return "\n".join(lines)
 
 
-def results_page(reports: Reports) -> str:
-    """docs/results.md."""
+def results_page(reports: Reports, figures: Iterable[Path] = ()) -> str:
+    """docs/results.md, with these figures in it (NAME/figures/FIGURE.svg, seen from docs/reports)."""
     measured = "\n".join(f"- `{name}`: {_described(name, report)}" for name, report in reports.items())
     where = "\n".join(f"| {row.label} | {row.paper.where} |" for row in ROWS if row.paper)
     return f"""# Results
@@ -92,12 +107,23 @@ Written by `python -m maskoban.evaluation.results` from the reports in `docs/rep
 
 {measured}
 
-## Where the paper's numbers stand
+{_shown(set(figures), reports)}## Where the paper's numbers stand
 
 | | section |
 |---|---|
 {where}
 """
+
+
+def _shown(figures: Set[Path], reports: Reports) -> str:
+    """The figures, report by report."""
+    parts = []
+    for name in reports:
+        places = {Path(name, "figures", f"{figure}.svg"): text for figure, text in CAPTIONS.items()}
+        there = [f"![{text}](reports/{path.as_posix()})" for path, text in places.items() if path in figures]
+        if there:
+            parts.append("\n\n".join([f"## Figures of `{name}`", *there]) + "\n\n")
+    return "".join(parts)
 
 
 def with_results(readme: str, reports: Reports) -> str:
@@ -123,9 +149,11 @@ def write_results(repository: str | Path) -> list[Path]:
     """
     root = Path(repository)
     reports = read_reports(root)
-    readme = root / "README.md"
+    readme, folder = root / "README.md", root / "docs" / "reports"
     texts = {
-        root / "docs" / "results.md": results_page(reports),
+        root / "docs" / "results.md": results_page(
+            reports, (path.relative_to(folder) for path in folder.glob("*/figures/*.svg"))
+        ),
         readme: with_results(readme.read_text(encoding="utf-8"), reports),
     }
     changed = [path for path, text in texts.items() if not path.exists() or path.read_text("utf-8") != text]
