@@ -403,6 +403,10 @@ def export(
     bits: Annotated[
         int | None, typer.Option(metavar="8|16", show_default="the model's, or 16", help="Bits of a weight.")
     ] = None,
+    prune: Annotated[
+        str | None,
+        typer.Option(metavar="LEVELS", help="Leave out hidden units that never open for these levels."),
+    ] = None,
 ) -> None:
     """Make a trained run a model that draws without torch.
 
@@ -415,16 +419,18 @@ def export(
     Examples:
       maskoban export runs/tiny tiny
       maskoban generate --model tiny
-      maskoban export tiny tiny-small --bits 8
+      maskoban export tiny tiny-small --bits 8 --prune boxoban-medium-valid
       maskoban export tiny tiny-2 --critic runs/critic --critic-cutoff 2
     """
     from maskoban.boards import MaskobanError
+    from maskoban.training.corpus import load
 
     try:
         from maskoban.training.export import export as write_model
     except ImportError as error:
         raise MaskobanError(f"exporting needs {error.name}: pip install 'maskoban[train]'") from None
-    for key, value in write_model(run, out, name, polish, critic, critic_cutoff, bits).items():
+    levels = load(prune) if prune is not None else None
+    for key, value in write_model(run, out, name, polish, critic, critic_cutoff, bits, levels).items():
         print(f"{key.replace('_', ' ')}: {value}")
 
 

@@ -173,6 +173,73 @@ def test_only_eight_or_sixteen_bits(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
+# --- without idle units ------------------------------------------------------------------------------------
+
+
+def with_idle_units(place: Path) -> tuple[Path, Path]:
+    """A run, and the run of its critic, of which 40 of 256 units in the second block are shut whatever they see."""
+    run, critic = save_run(place / "run", WIDE), save_critic(place / "critic", WIDE, rank=64)
+    tensors, told = load_tensors(run / "state.safetensors")
+    tensors["net.up"][1, 100:140] = 0
+    save_tensors(run / "state.safetensors", tensors, told)
+    tensors, told = load_tensors(critic / "critic.safetensors")
+    tensors["wide.up"][1, 100:140] = 0
+    save_tensors(critic / "critic.safetensors", tensors, told)
+    return run, critic
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_idle_units_are_left_out_and_nothing_changes(bits: int, tmp_path: Path) -> None:
+    run, critic = with_idle_units(tmp_path)
+    rng = np.random.default_rng(7)
+    levels = rng.integers(0, MASK, (300, WIDE.height, WIDE.width)).astype(np.uint8)
+    export(run, tmp_path / "whole", critic=critic, bits=bits)
+    export(run, tmp_path / "cut", critic=critic, bits=bits, levels=levels)
+    before, after = ((tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "cut"))
+    if bits == 16:  # in 8 bits the pieces of this small network are not worth rounding
+        assert after < before - 32 * 2 * WIDE.d * 2 + 2000
+    assert load_tensors(tmp_path / "cut" / "model.safetensors")[0]["net.up.1"].shape == (224, WIDE.d)
+    for precision in ("fp32", "int8"):
+        whole, cut = (load(tmp_path / name, precision=precision) for name in ("whole", "cut"))
+        tokens = rng.integers(0, MASK + 1, (6, 20)).astype(np.uint8)
+        t, where = np.ones(6, np.int64), rng.integers(0, 20, (6, 3))
+        off = np.abs(whole.denoiser.logits(tokens, t, where) - cut.denoiser.logits(tokens, t, where))
+        assert off.max() < (1e-4 if (precision, bits) == ("fp32", 16) else 0.1)
+    assert whole.critic is not None
+    assert cut.critic is not None
+    tokens = rng.integers(0, MASK, (6, 20)).astype(np.uint8)
+    # Smaller matrices, of which some are not worth rounding to 8 bits any more.
+    np.testing.assert_allclose(cut.critic.scores(tokens), whole.critic.scores(tokens), atol=0.03)
+
+
+def test_a_model_without_idle_units_can_be_exported_onto_itself_and_read_by_torch(tmp_path: Path) -> None:
+    from maskoban.diffusion.torch_model import load_torch, load_torch_critic
+
+    run, critic = with_idle_units(tmp_path)
+    levels = np.random.default_rng(8).integers(0, MASK, (300, WIDE.height, WIDE.width)).astype(np.uint8)
+    model = tmp_path / "model"
+    export(run, model, critic=critic, levels=levels)
+    files = {path.name: path.read_bytes() for path in model.iterdir()}
+    export(model, model, critic=model)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == files
+    light, (heavy, _) = load(model), load_torch(model, "cpu")
+    tokens = np.random.default_rng(9).integers(0, MASK, (5, 20)).astype(np.uint8)
+    t, where = np.ones(5, np.int64), np.arange(5)[:, None]
+    assert np.abs(light.denoiser.logits(tokens, t, where) - heavy.logits(tokens, t, where)).max() < TOLERANCE
+    assert light.critic is not None
+    off = light.critic.scores(tokens) - load_torch_critic(model, "cpu").scores(tokens)
+    assert np.abs(off).max() < TOLERANCE
+
+
+def test_what_has_no_idle_units_to_leave_out_is_refused(tmp_path: Path) -> None:
+    levels = np.zeros((1, 6, 7), np.uint8)
+    with pytest.raises(MaskobanError, match="this is the paper's"):
+        export(save_run(tmp_path / "run", SMALL_PAPER), tmp_path / "out", levels=levels)
+    with pytest.raises(MaskobanError, match="the levels are 10x10, but the network draws 6x7 boards"):
+        export(save_run(tmp_path / "other"), tmp_path / "out", levels=np.zeros((1, 10, 10), np.uint8))
+    assert not (tmp_path / "out").exists()
+
+
 # --- a critic beside the model -----------------------------------------------------------------------------
 
 
@@ -200,8 +267,12 @@ def test_a_critic_comes_to_an_exported_model_and_its_weights_stay(small: Path, t
     assert facts["training_minutes"] == 0.57
     assert json.loads(told["facts"]) == load(tmp_path).card == facts
     assert (told["preset"], told["progress"]) == (known["preset"], known["progress"])
-    copy, original = (folder / "critic.safetensors" for folder in (tmp_path, critic_of(small)))
-    assert copy.read_bytes() == original.read_bytes()
+    (copy, told), (original, known) = (
+        load_tensors(folder / "critic.safetensors") for folder in (tmp_path, critic_of(small))
+    )
+    assert list(copy) == list(original)
+    assert all(torch.equal(copy[name], original[name]) for name in copy)
+    assert {name: told[name] for name in known} == known
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "critic.onnx", "critic.safetensors", "model.int8.onnx", "model.onnx", "model.safetensors",
     ]  # fmt: skip

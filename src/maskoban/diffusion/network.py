@@ -279,12 +279,27 @@ def restore_network(network: nn.Module, tensors: Mapping[str, Tensor]) -> None:
 
 @torch.no_grad()
 def load_weights(network: nn.Module, tensors: Mapping[str, Tensor], prefix: str) -> None:
+    """The tensors of these names, each whole or, if stacked, block by block (NAME.0, ...), where units may be missing
+    at the end of a block: they are zero."""
     for name, value in network.state_dict().items():
         saved = tensors.get(prefix + name)
+        if saved is None:
+            saved = _stacked(tensors, prefix + name, value.shape)
         if saved is None or saved.shape != value.shape:
             what = "missing" if saved is None else f"of shape {tuple(saved.shape)}, not {tuple(value.shape)}"
             raise MaskobanError(f"the checkpoint does not fit the network: {name} is {what}")
         value.copy_(saved)
+
+
+def _stacked(tensors: Mapping[str, Tensor], name: str, shape: Sequence[int]) -> Tensor | None:
+    """NAME.0, NAME.1, ... as one tensor of this shape, filled up with zeros."""
+    whole = torch.zeros(*shape)
+    for i in range(shape[0] if len(shape) == 3 else 0):
+        part = tensors.get(f"{name}.{i}")
+        if part is None or part.ndim != 2 or part.shape[0] > shape[1] or part.shape[1] > shape[2]:
+            return part
+        whole[i, : part.shape[0], : part.shape[1]] = part
+    return whole if len(shape) == 3 else None
 
 
 def sinusoid(t: Tensor, d: int) -> Tensor:

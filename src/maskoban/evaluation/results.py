@@ -120,7 +120,11 @@ def _shown(figures: Set[Path], reports: Reports) -> str:
     parts = []
     for name in reports:
         places = {Path(name, "figures", f"{figure}.svg"): text for figure, text in CAPTIONS.items()}
-        there = [f"![{text}](reports/{path.as_posix()})" for path, text in places.items() if path in figures]
+        there = [
+            f"{text}:\n\n![{text}](reports/{path.as_posix()})"
+            for path, text in places.items()
+            if path in figures
+        ]
         if there:
             parts.append("\n\n".join([f"## Figures of `{name}`", *there]) + "\n\n")
     return "".join(parts)

@@ -22,11 +22,18 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
+from torch import Tensor
 
 from maskoban.boards.errors import MaskobanError
-from maskoban.boards.tiles import MASK
-from maskoban.diffusion.critic_network import CriticNetwork, load_critic
-from maskoban.diffusion.network import Network, build_network, load_weights, restore_network
+from maskoban.boards.tiles import MASK, Tokens
+from maskoban.diffusion.critic_network import CriticNetwork, fingerprint, load_critic
+from maskoban.diffusion.network import (
+    InteriorNetwork,
+    Network,
+    build_network,
+    load_weights,
+    restore_network,
+)
 from maskoban.diffusion.onnx_critic import OnnxCritic
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
 from maskoban.diffusion.tensorfile import in_eight_bits, read_header, save_tensors, widened
@@ -34,6 +41,7 @@ from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import load_checkpoint
 from maskoban.training.critic import FILE
 from maskoban.training.network_graphs import critic_graph, network_graph
+from maskoban.training.pruning import leave_out_idle
 
 #: How far an exported graph's logits or scores may lie from torch's on the same weights.
 TOLERANCE = 1e-3
@@ -47,6 +55,7 @@ def export(
     critic: Path | None = None,
     cutoff: float = 1.0,
     bits: int | None = None,
+    levels: Tokens | None = None,
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
@@ -54,6 +63,7 @@ def export(
     ``bits`` of a weight are 16, or 8. ``polish`` is how many sweeps the model draws with where nothing else is asked.
     ``critic`` is the folder of a critic's run: ``critic.safetensors`` and ``critic.onnx`` are written too, and drawings
     are kept with probability min(1, exp(score) / ``cutoff``).
+    ``levels`` are boards to look at: hidden units that never open for them are left out.
     The fp32 graphs are checked against torch before this returns; the facts that were written are returned.
 
     >>> export(Path("runs/best"), Path("best"), polish=1)["parameters"]  # doctest: +SKIP
@@ -68,10 +78,19 @@ def export(
         raise MaskobanError(f"weights are kept in 8 or 16 bits, not {bits}")
     network = build_network(dataclasses.asdict(preset))
     restore_network(network, tensors)
-    kept = {f"net.{key}": value for key, value in network.state_dict().items()}
-    kept = in_eight_bits(kept) if bits == 8 else {key: value.half() for key, value in kept.items()}
-    load_weights(network.eval(), widened(kept), "net.")  # what ships is what is checked
+    network.eval()
     judge, told = (None, {}) if critic is None else load_critic(network, critic / FILE)
+    if levels is not None:
+        leave_out_idle(network, levels, judge)
+    kept = {f"net.{key}": value for key, value in network.state_dict().items()}
+    added = {} if judge is None else judge.added()
+    if isinstance(network, InteriorNetwork):
+        units = _units(network, judge)
+        kept = _cut(kept, {"net.up": 0, "net.down": 1}, units)
+        added = _cut(added, {"wide.up": 0, "narrow.down": 1}, units)
+    kept = in_eight_bits(kept) if bits == 8 else {key: value.half() for key, value in kept.items()}
+    added = in_eight_bits(added)
+    load_weights(network, widened(kept), "net.")  # what ships is what is checked
     facts: dict[str, Any] = {
         "name": name or known.get("name", preset.name),
         "height": preset.height,
@@ -99,14 +118,35 @@ def export(
     _check(network, preset.diffusion_steps, out / "model.onnx")
     _write(_with_facts(network_graph(network, weights, "int8"), facts), out / "model.int8.onnx")
     if judge is not None:
-        save_tensors(out / FILE, added := in_eight_bits(judge.added()), told)
         load_weights(judge, judge.state_dict() | widened(added), "")
+        save_tensors(out / FILE, added, told | {"model": fingerprint(network)})
         _write(_with_facts(critic_graph(judge, weights, out / FILE), facts), out / "critic.onnx")
         _check_critic(judge, out / "critic.onnx")
     else:
         for left in (FILE, "critic.onnx"):  # of a model that was here before
             (out / left).unlink(missing_ok=True)
     return facts
+
+
+def _units(network: InteriorNetwork, critic: CriticNetwork | None) -> list[int]:
+    """How many hidden units of each block are to be kept: up to the last with weights, in sixteens."""
+    there = network.up.ne(0).any(-1)
+    if critic is not None:
+        there = there | critic.wide["up"].ne(0).any(-1)
+    last = (there * torch.arange(1, there.shape[1] + 1)).amax(1)
+    return [min(-(-max(n, 1) // 16) * 16, there.shape[1]) for n in last.tolist()]
+
+
+def _cut(tensors: dict[str, Tensor], axes: dict[str, int], units: list[int]) -> dict[str, Tensor]:
+    """Stacks block by block, each with so many units along its axis; as they are where that is all of them."""
+    cut: dict[str, Tensor] = {}
+    for name, stack in tensors.items():
+        axis = axes.get(name)
+        if axis is None or all(n == stack.shape[1 + axis] for n in units):
+            cut[name] = stack
+        else:
+            cut |= {f"{name}.{i}": stack[i].narrow(axis, 0, n) for i, n in enumerate(units)}
+    return cut
 
 
 def _known(run: Path) -> dict[str, Any]:

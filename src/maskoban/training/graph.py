@@ -86,6 +86,8 @@ class Graph:
 
     def weight(self, name: str, *index: int) -> str:
         """A tensor of the weights, or the part of a stacked one at this index, widened to fp32."""
+        if index and f"{name}.{index[0]}" in self._stored:  # it is kept block by block
+            return self.weight(f"{name}.{index[0]}", *index[1:])
         file, dtype, shape, begin, length = self._stored[name]
         for size, i in zip(shape, index, strict=False):
             length //= size

@@ -53,11 +53,12 @@ def critic_graph(critic: CriticNetwork, weights: Path, added: Path) -> onnx.Mode
     >>> graph = critic_graph(critic, Path("model.safetensors"), Path("critic.safetensors"))  # doctest: +SKIP
     """
     g, n = Graph(weights, "fp32", added), critic.base
-    stacks = dict(zip(STACKS, n.stacks(), strict=True))
 
     def changed(name: str, i: int) -> str:
         low_rank = g("MatMul", g.weight(f"critic.wide.{name}", i), g.weight(f"critic.narrow.{name}", i))
-        return g("Add", g.weight(name, i), g("Reshape", low_rank, g.constant(stacks[name][i].shape)))
+        if name == "qkv":
+            low_rank = g("Reshape", low_rank, g.constant(n.qkv[i].shape))
+        return g("Add", g.weight(name, i), low_rank)
 
     def block(i: int) -> Block:
         qkv = changed("qkv", i)
