@@ -3,10 +3,10 @@
     python benchmarks/drawing.py [--boards 32] [--rounds 7]
 
 The obvious loop is the paper's Algorithm 2 as one would write it: torch's own encoder layers in fp32 over 100
-tokens, 100 steps, logits for every cell at every step, as many parameters as the shipped model. Ours draws the
-64 interior cells in 64 steps under ONNX Runtime, computes the last block only where a cell is revealed and shares the
-boards out among the cores. Both run in turns on the same cores; every step of either costs the same, so a few of
-each tell the whole. On a machine that others use too the ratios come out larger: the quiet one counts.
+tokens, 100 steps, logits for every cell at every step, as many parameters as the shipped model was trained with. Ours
+draws the 64 interior cells in 64 steps under ONNX Runtime, computes the last block only where a cell is revealed and
+shares the boards out among the cores. Both run in turns on the same cores; every step of either costs the same, so a
+few of each tell the whole. On a machine that others use too the ratios come out larger: the quiet one counts.
 """
 
 from __future__ import annotations

@@ -118,7 +118,8 @@ def export(
     _check(network, preset.diffusion_steps, out / "model.onnx")
     _write(_with_facts(network_graph(network, weights, "int8"), facts), out / "model.int8.onnx")
     if judge is not None:
-        load_weights(judge, judge.state_dict() | widened(added), "")
+        base = {f"base.{key}": value for key, value in network.state_dict().items()}
+        load_weights(judge, base | widened(added), "")
         save_tensors(out / FILE, added, told | {"model": fingerprint(network)})
         _write(_with_facts(critic_graph(judge, weights, out / FILE), facts), out / "critic.onnx")
         _check_critic(judge, out / "critic.onnx")
