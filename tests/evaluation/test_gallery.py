@@ -38,6 +38,11 @@ def test_a_board_is_drawn_from_nothing_to_the_end() -> None:
     assert shown["strip"]["boards"][-1] == gallery.rows(boards[3])
 
 
+def test_what_polish_does_is_told_from_drawing() -> None:
+    grid = gallery.denoising(recalling_model(), [0], 2, {"polish": 1}, Limits())["denoising"]
+    assert grid["captions"][:5] == ["0 of 25", "10 of 25", "20 of 25", "swept 5 of 25", "swept 15 of 25"]
+
+
 def test_a_solution_is_played_from_the_board_to_the_end() -> None:
     shown = gallery.solutions(drawn(SOLVABLE), Limits())
     assert shown["boards"][0] == SOLVABLE.splitlines()

@@ -49,12 +49,18 @@ def denoising(model: Model, chosen: Sequence[int], seed: int, how: How, limits: 
     verdicts = verdict_captions(frames[-1], limits)
     picked = _spaced(len(frames), POINTS)
     cells = int((frames[0][0] == MASK).sum())
+    drawn = [cells - int((frame[0] == MASK).sum()) for frame in frames]
+    whole = drawn.index(cells)  # what comes after is polish
     boards, captions = [], []
     for i in range(len(chosen)):
         for frame in picked:
             boards.append(rows(frames[frame][i]))
-            drawn = cells - int((frames[frame][i] == MASK).sum())
-            captions.append(verdicts[i] if frame == len(frames) - 1 else f"{drawn} of {cells}")
+            if frame == len(frames) - 1:
+                captions.append(verdicts[i])
+            elif frame > whole:
+                captions.append(f"swept {frame - whole} of {len(frames) - 1 - whole}")
+            else:
+                captions.append(f"{drawn[frame]} of {cells}")
     strip = [frames[frame][0] for frame in _spaced(len(frames), STRIP)]
     return {
         "denoising": {"columns": POINTS, "boards": boards, "captions": captions},
