@@ -22,7 +22,7 @@ def main() -> None:
     names, count = sys.argv[1:3], int(sys.argv[3]) if len(sys.argv) > 3 else 512
     models = [maskoban.load(name) for name in names]
     ways: dict[str, How] = {
-        "plain": {"polish": 0, "critic": False if models[0].critic else None},
+        "plain": {"polish": 0, "critic": False},
         "by default": {},
     }
     for way, how in ways.items():

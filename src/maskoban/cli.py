@@ -405,7 +405,7 @@ def export(
     ] = None,
     prune: Annotated[
         str | None,
-        typer.Option(metavar="LEVELS", help="Leave out hidden units that never open for these levels."),
+        typer.Option(metavar="LEVELS", help="Leave out hidden units that open for none of 10,000 of these."),
     ] = None,
 ) -> None:
     """Make a trained run a model that draws without torch.
@@ -430,7 +430,13 @@ def export(
     except ImportError as error:
         raise MaskobanError(f"exporting needs {error.name}: pip install 'maskoban[train]'") from None
     levels = load(prune) if prune is not None else None
-    for key, value in write_model(run, out, name, polish, critic, critic_cutoff, bits, levels).items():
+    if levels is not None:
+        levels = levels[:: max(1, len(levels) // 10_000)]
+    with progress_bar("looking for idle units", Report(as_json=False)) as progress:
+        facts = write_model(
+            run, out, name, polish, critic, critic_cutoff, bits=bits, levels=levels, progress=progress
+        )
+    for key, value in facts.items():
         print(f"{key.replace('_', ' ')}: {value}")
 
 

@@ -23,6 +23,16 @@ def test_the_error_of_a_kernel_is_a_share_of_its_result(boards: int) -> None:
     assert _errors(lambda x: 1.1 * torch.sin(x), torch.sin, x, False) == pytest.approx([0.1])
 
 
+@pytest.mark.parametrize("first", [False, True])
+def test_every_turn_of_a_program_that_takes_board_after_board_is_looked_at(first: bool) -> None:
+    """1,536 boards and 8 heads among 528 programs are 23 turns; whichever goes wrong, it shows."""
+    x = torch.randn(1536, 2, 4)
+    turn = torch.arange(1536) * 8 // 528
+    for wrong in range(3 if first else 23):
+        factor = torch.where(turn == wrong, 2.0, 1.0)[:, None, None]
+        assert min(_errors(lambda x, factor=factor: x * factor, lambda x: 1 * x, x, True, first)) > 0.1
+
+
 def test_a_fault_in_the_last_board_or_only_in_the_gradient_is_seen() -> None:
     x = torch.randn(50, 5, 8)
     last = torch.ones(50, 1, 1)

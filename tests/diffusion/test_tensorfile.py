@@ -175,3 +175,13 @@ def test_what_is_kept_in_eight_bits_is_kept_as_it_is_the_second_time() -> None:
 def test_a_missing_scale_is_named() -> None:
     with pytest.raises(MaskobanError, match=r"rows\.scale is missing"):
         widened({"rows": torch.zeros(2, 2, dtype=torch.int8)})
+
+
+@pytest.mark.parametrize("shape", [(2,), (1, 1), (5, 1), (2, 2), ()])
+def test_a_scale_that_is_not_one_a_row_is_refused_with_the_name_of_the_file(
+    shape: tuple[int, ...], tmp_path: Path
+) -> None:
+    broken = {"rows": torch.zeros(2, 2, dtype=torch.int8), "rows.scale": torch.ones(shape).bfloat16()}
+    save_tensors(tmp_path / "model.safetensors", broken, {})
+    with pytest.raises(MaskobanError, match=r"model\.safetensors: rows\.scale is of shape .* not one a row"):
+        load_folder(tmp_path)

@@ -231,6 +231,61 @@ def test_a_model_without_idle_units_can_be_exported_onto_itself_and_read_by_torc
     assert np.abs(off).max() < TOLERANCE
 
 
+def test_a_critic_is_not_lost_where_the_weights_change(tmp_path: Path) -> None:
+    run, critic = with_idle_units(tmp_path)
+    export(run, tmp_path / "model", critic=critic)
+    levels = np.zeros((1, WIDE.height, WIDE.width), np.uint8)
+    with pytest.raises(MaskobanError, match=r"model has a critic, which would no longer fit: name it too"):
+        export(tmp_path / "model", tmp_path / "out", bits=8)
+    with pytest.raises(MaskobanError, match="name it too"):
+        export(tmp_path / "model", tmp_path / "out", levels=levels)
+    assert not (tmp_path / "out").exists()
+    assert export(tmp_path / "model", tmp_path / "out", bits=8, critic=tmp_path / "model")["bits"] == 8
+
+
+def test_broken_pieces_are_refused_by_name(tmp_path: Path) -> None:
+    from maskoban.diffusion.torch_model import load_torch
+
+    run, _ = with_idle_units(tmp_path)
+    levels = np.random.default_rng(8).integers(0, MASK, (300, WIDE.height, WIDE.width)).astype(np.uint8)
+    export(run, tmp_path / "model", levels=levels)
+    file = tmp_path / "model" / "model.safetensors"
+    whole, told = load_tensors(file)
+    pieces = {
+        "net.up.1 is missing": {"net.up.1": None},
+        r"net.up.1 is of shape \(300, 128\)": {"net.up.1": torch.zeros(300, 128)},
+        r"net.up.1 is of shape \(200, 100\)": {"net.up.1": torch.zeros(200, 100)},
+        r"net.up.0 is of shape \(2, 256, 128\)": {"net.up.0": torch.zeros(2, 256, 128)},
+        r"net.down.1 is of shape \(100, 224\)": {"net.down.1": torch.zeros(100, 224)},
+        "up is missing": {"net.up.0": None},
+    }
+    for sentence, change in pieces.items():
+        broken = {name: value for name, value in (whole | change).items() if value is not None}
+        save_tensors(file, broken, told)
+        with pytest.raises(
+            MaskobanError, match=rf"model: the checkpoint does not fit the network: {sentence}"
+        ):
+            load_torch(tmp_path / "model", "cpu")
+
+
+def test_the_command_prunes_and_rounds(tmp_path: Path) -> None:
+    from typer.testing import CliRunner
+
+    from maskoban.cli import app
+
+    run, critic = with_idle_units(tmp_path)
+    levels = tmp_path / "levels.npz"
+    for asked in (
+        ["corpus", "synth", levels, "-n", 30, "--height", WIDE.height, "--width", WIDE.width, "--boxes", 1],
+        ["export", run, tmp_path / "out", "--critic", critic, "--bits", 8, "--prune", levels],
+    ):
+        result = CliRunner().invoke(app, [str(word) for word in asked])
+        assert result.exit_code == 0, result.output
+    assert "bits: 8" in result.output
+    kept = load_tensors(tmp_path / "out" / "model.safetensors")[0]["net.up.1"]
+    assert 0 < len(kept) <= 224
+
+
 def test_what_has_no_idle_units_to_leave_out_is_refused(tmp_path: Path) -> None:
     levels = np.zeros((1, 6, 7), np.uint8)
     with pytest.raises(MaskobanError, match="this is the paper's"):

@@ -292,14 +292,26 @@ def load_weights(network: nn.Module, tensors: Mapping[str, Tensor], prefix: str)
 
 
 def _stacked(tensors: Mapping[str, Tensor], name: str, shape: Sequence[int]) -> Tensor | None:
-    """NAME.0, NAME.1, ... as one tensor of this shape, filled up with zeros."""
-    whole = torch.zeros(*shape)
-    for i in range(shape[0] if len(shape) == 3 else 0):
+    """NAME.0, NAME.1, ... as one tensor of this shape, filled up with zeros along the axis of hidden units."""
+    if len(shape) != 3 or f"{name}.0" not in tensors:
+        return None
+    whole, axis = torch.zeros(*shape), 0 if name.endswith("up") else 1
+    for i in range(shape[0]):
         part = tensors.get(f"{name}.{i}")
-        if part is None or part.ndim != 2 or part.shape[0] > shape[1] or part.shape[1] > shape[2]:
-            return part
-        whole[i, : part.shape[0], : part.shape[1]] = part
-    return whole if len(shape) == 3 else None
+        room = (
+            whole[i]
+            if part is None or part.ndim != 2
+            else whole[i].narrow(axis, 0, min(part.shape[axis], shape[1 + axis]))
+        )
+        if part is None or part.shape != room.shape:
+            what = (
+                "missing"
+                if part is None
+                else f"of shape {tuple(part.shape)}, which does not fit {tuple(shape[1:])}"
+            )
+            raise MaskobanError(f"the checkpoint does not fit the network: {name}.{i} is {what}")
+        room.copy_(part)
+    return whole
 
 
 def sinusoid(t: Tensor, d: int) -> Tensor:

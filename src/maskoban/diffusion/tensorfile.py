@@ -142,15 +142,17 @@ def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     >>> widened({"a": torch.tensor([[1, -127]], dtype=torch.int8), "a.scale": torch.tensor([[0.5]])})
     {'a': tensor([[  0.5000, -63.5000]])}
     """
-    scales = {name + SCALE: name for name, tensor in tensors.items() if tensor.dtype == torch.int8}
-    missing = scales.keys() - tensors.keys()
-    if missing:
-        raise MaskobanError(f"{min(missing)} is missing: tensors in 8 bits need one")
-    return {
-        name: tensor.float() * tensors[name + SCALE] if name + SCALE in scales else tensor
-        for name, tensor in tensors.items()
-        if name not in scales
-    }
+    wide = dict(tensors)
+    for name, tensor in tensors.items():
+        if tensor.dtype == torch.int8:
+            scale = wide.pop(name + SCALE, None)
+            if scale is None or scale.shape != (*tensor.shape[:-1], 1):
+                what = (
+                    "missing" if scale is None else f"of shape {tuple(scale.shape)}, which is not one a row"
+                )
+                raise MaskobanError(f"{name + SCALE} is {what}; the file is broken")
+            wide[name] = tensor.float() * scale
+    return wide
 
 
 def part_names(step: int, parts: int) -> list[str]:
@@ -190,7 +192,10 @@ def load_folder(place: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         place = place / "model.safetensors"
     if place.is_file():
         tensors, metadata = load_tensors(place)
-        return widened(tensors), metadata
+        try:
+            return widened(tensors), metadata
+        except MaskobanError as error:
+            raise MaskobanError(f"{place}: {error}") from None
     tensors = {}
     for path in newest_parts(place):
         part, metadata = load_tensors(path)

@@ -42,7 +42,10 @@ def _network(folder: Path, device: str) -> tuple[Network, dict[str, str]]:
         network = build_network(json.loads(metadata["preset"]))
     except (KeyError, TypeError, ValueError) as error:
         raise MaskobanError(f"{folder}: not a model of maskoban's: {error}") from error
-    restore_network(network, tensors)
+    try:
+        restore_network(network, tensors)
+    except MaskobanError as error:
+        raise MaskobanError(f"{folder}: {error}") from None
     try:
         network = network.to(device).eval()
     except (RuntimeError, AssertionError) as error:

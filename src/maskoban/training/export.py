@@ -15,6 +15,7 @@ import dataclasses
 import json
 import math
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -56,6 +57,7 @@ def export(
     cutoff: float = 1.0,
     bits: int | None = None,
     levels: Tokens | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
@@ -63,7 +65,10 @@ def export(
     ``bits`` of a weight are 16, or 8. ``polish`` is how many sweeps the model draws with where nothing else is asked.
     ``critic`` is the folder of a critic's run: ``critic.safetensors`` and ``critic.onnx`` are written too, and drawings
     are kept with probability min(1, exp(score) / ``cutoff``).
-    ``levels`` are boards to look at: hidden units that never open for them are left out.
+    ``levels`` are boards to look at: hidden units that never open for them are left out. ``progress`` is told how many
+    of them were looked at, and of how many.
+    A critic belongs to the weights it learned with. One that ``run`` has comes along only where it is named, and must
+    be named where the weights change.
     The fp32 graphs are checked against torch before this returns; the facts that were written are returned.
 
     >>> export(Path("runs/best"), Path("best"), polish=1)["parameters"]  # doctest: +SKIP
@@ -71,17 +76,20 @@ def export(
     """
     if not 0 < cutoff < math.inf:
         raise MaskobanError(f"the critic's cutoff must be a number above 0, not {cutoff:g}")
-    tensors, preset, progress, _ = load_checkpoint(run)
+    tensors, preset, trained, _ = load_checkpoint(run)
     known = _known(run)
     bits = known.get("bits", 16) if bits is None else bits
     if bits not in (8, 16):
         raise MaskobanError(f"weights are kept in 8 or 16 bits, not {bits}")
+    changes = levels is not None or bits != known.get("bits", 16)
+    if changes and critic is None and known.get("critic") is not None:
+        raise MaskobanError(f"{run} has a critic, which would no longer fit: name it too (--critic {run})")
     network = build_network(dataclasses.asdict(preset))
     restore_network(network, tensors)
     network.eval()
     judge, told = (None, {}) if critic is None else load_critic(network, critic / FILE)
     if levels is not None:
-        leave_out_idle(network, levels, judge)
+        leave_out_idle(network, levels, judge, progress)
     kept = {f"net.{key}": value for key, value in network.state_dict().items()}
     added = {} if judge is None else judge.added()
     if isinstance(network, InteriorNetwork):
@@ -99,8 +107,8 @@ def export(
         "diffusion_steps": preset.diffusion_steps,
         "timed": network.timed,
         "parameters": sum(p.numel() for p in network.parameters()),
-        "training_steps": progress.step,
-        "training_minutes": round(progress.seconds / 60, 2),
+        "training_steps": trained.step,
+        "training_minutes": round(trained.seconds / 60, 2),
         "polish": known.get("polish", 0) if polish is None else polish,
         "bits": bits,
     }
@@ -110,7 +118,7 @@ def export(
     weights = out / "model.safetensors"
     settings = {
         "preset": json.dumps(dataclasses.asdict(preset)),
-        "progress": json.dumps(dataclasses.asdict(progress)),
+        "progress": json.dumps(dataclasses.asdict(trained)),
         "facts": json.dumps(facts),
     }
     save_tensors(weights, kept, settings)

@@ -1,10 +1,13 @@
 """Hidden units that never answer: which they are, and a network without them.
 
-A unit of a squared ReLU that is shut for every cell of every board has no gradient, so it stays shut for good. Leaving
-it out changes nothing for boards like those it was looked at with, and saves its weights and its products.
+A unit of a squared ReLU that is shut for every cell of every board has no gradient: its weights no longer change, and
+it opens again only if what it reads does. Leaving it out changes nothing for boards like those it was looked at with,
+and saves its weights and its products.
 """
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -15,21 +18,30 @@ from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.critic_network import CriticNetwork
 from maskoban.diffusion.network import InteriorNetwork, Network
 
+Progress = Callable[[int, int], None]
+
 #: Boards looked at together.
 _AT_ONCE = 250
 
 
-def leave_out_idle(network: Network, boards: Tokens, critic: CriticNetwork | None = None) -> None:
+def leave_out_idle(
+    network: Network, boards: Tokens, critic: CriticNetwork | None = None, progress: Progress | None = None
+) -> None:
     """Change a network and its critic into ones without the units that are shut for all these boards.
 
     >>> leave_out_idle(InteriorNetwork(blocks=1), np.zeros((1, 10, 10), np.uint8))
     """
     if not isinstance(network, InteriorNetwork):
-        raise MaskobanError("only the interior network has units that can shut for good; this is the paper's")
-    leave_out(network, idle_units(network, boards, critic), critic)
+        raise MaskobanError("only the interior network has units that can shut; this is the paper's")
+    leave_out(network, idle_units(network, boards, critic, progress), critic)
 
 
-def idle_units(network: InteriorNetwork, boards: Tokens, critic: CriticNetwork | None = None) -> Tensor:
+def idle_units(
+    network: InteriorNetwork,
+    boards: Tokens,
+    critic: CriticNetwork | None = None,
+    progress: Progress | None = None,
+) -> Tensor:
     """Which units (blocks, hidden) are shut for all these boards, (n, height, width) tokens.
 
     The network sees boards with cells hidden at random, every share of them alike, as in training; its critic sees
@@ -52,6 +64,8 @@ def idle_units(network: InteriorNetwork, boards: Tokens, critic: CriticNetwork |
         idle &= ~_open(network, torch.where(hidden, MASK, whole), network.place, network.stacks())
         if critic is not None:
             idle &= ~_open(network, whole, network.place + critic.turns[0], critic.stacks())
+        if progress is not None:
+            progress(start + len(whole), len(boards))
     return idle
 
 
