@@ -460,6 +460,15 @@ def halves(total, BM: tl.constexpr, BN: tl.constexpr):
     return tl.split(tl.permute(tl.reshape(total, (BM, 2, BN // 2)), (0, 2, 1)))
 
 
+@triton.jit
+def tile_of_product(x, w, row, column, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    """The tile of x w^T that begins there, for rows of K numbers both, copied by tiles."""
+    total = tl.zeros((BM, BN), dtype=tl.float32)
+    for k in range(0, K, BK):
+        total = tl.dot(x.load([row, k]), w.load([column, k]).T, total)
+    return total
+
+
 def _shape_blocks(named) -> None:
     """Tell the descriptors the block sizes the tuner is about to try."""
     named["x"].block_shape = [named["BM"], named["BK"]]
@@ -493,9 +502,7 @@ def _relu_squared_tiles(
     across: tl.constexpr = N // BN
     for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0), flatten=True):
         row, column = (tile // across) * BM, (tile % across) * BN
-        total = tl.zeros((BM, BN), dtype=tl.float32)
-        for k in range(0, K, BK):
-            total = tl.dot(x.load([row, k]), w.load([column, k]).T, total)
+        total = tile_of_product(x, w, row, column, K, BM, BN, BK)
         rows = row + tl.arange(0, BM)
         total = tl.maximum(total, 0.0) * tl.load(unit + rows, mask=rows < M, other=0.0)[:, None]
         left, right = halves(total * total, BM, BN)

@@ -295,21 +295,16 @@ def _stacked(tensors: Mapping[str, Tensor], name: str, shape: Sequence[int]) -> 
     """NAME.0, NAME.1, ... as one tensor of this shape, filled up with zeros along the axis of hidden units."""
     if len(shape) != 3 or f"{name}.0" not in tensors:
         return None
-    whole, axis = torch.zeros(*shape), 0 if name.endswith("up") else 1
-    for i in range(shape[0]):
+    whole, units = torch.zeros(*shape), 0 if name.endswith("up") else 1
+    for i, room in enumerate(whole):
         part = tensors.get(f"{name}.{i}")
-        room = (
-            whole[i]
-            if part is None or part.ndim != 2
-            else whole[i].narrow(axis, 0, min(part.shape[axis], shape[1 + axis]))
-        )
-        if part is None or part.shape != room.shape:
-            what = (
-                "missing"
-                if part is None
-                else f"of shape {tuple(part.shape)}, which does not fit {tuple(shape[1:])}"
-            )
-            raise MaskobanError(f"the checkpoint does not fit the network: {name}.{i} is {what}")
+        if part is None:
+            raise MaskobanError(f"the checkpoint does not fit the network: {name}.{i} is missing")
+        if part.ndim == 2 and part.shape[units] <= room.shape[units]:
+            room = room.narrow(units, 0, part.shape[units])
+        if part.shape != room.shape:
+            shapes = f"of shape {tuple(part.shape)}, which does not fit {tuple(shape[1:])}"
+            raise MaskobanError(f"the checkpoint does not fit the network: {name}.{i} is {shapes}")
         room.copy_(part)
     return whole
 

@@ -21,7 +21,15 @@ from torch import Tensor
 
 from maskoban.diffusion import row_kernels
 from maskoban.diffusion.dropout import least_kept
-from maskoban.diffusion.kernels import LAUNCHING, by_tiles, copies_tiles, halves, kept, processors
+from maskoban.diffusion.kernels import (
+    LAUNCHING,
+    by_tiles,
+    copies_tiles,
+    halves,
+    kept,
+    processors,
+    tile_of_product,
+)
 from maskoban.diffusion.row_kernels import gate, gelu_slope
 
 #: Rows of a tile. Sums over rows are written tile by tile, so it is one number for all.
@@ -89,9 +97,7 @@ def _up(
     across: tl.constexpr = N // BN
     for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0), flatten=True):
         row, column = (tile // across) * BM, (tile % across) * BN
-        total = tl.zeros((BM, BN), dtype=tl.float32)
-        for k in range(0, K, BK):
-            total = tl.dot(x.load([row, k]), w.load([column, k]).T, total)
+        total = tile_of_product(x, w, row, column, K, BM, BN, BK)
         left, right = halves(total, BM, BN)
         _finish_up(left, bias, seed, h, y, row, column, P, LEAST, N, BM, BN // 2)
         _finish_up(right, bias, seed, h, y, row, column + BN // 2, P, LEAST, N, BM, BN // 2)

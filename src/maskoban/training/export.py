@@ -5,8 +5,8 @@ little more. ``model.onnx`` is a small graph that names that file as its externa
 each to fp32 when it is loaded: ONNX Runtime computes in fp32 and nobody stores the weights twice. ``model.int8.onnx``
 is the same with its large products in int8. torch reads the same safetensors file.
 
-A model may have a critic: ``critic.safetensors`` holds what it adds to the weights, always in 8 bits, and
-``critic.onnx`` is a graph over both files.
+A model may have a critic: ``critic.safetensors`` holds what it adds to the weights, large matrices always in 8
+bits, and ``critic.onnx`` is a graph over both files.
 """
 
 from __future__ import annotations
