@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from maskoban.diffusion import attention, fusing, kernels, paper_layers, product_kernels, row_kernels
+from maskoban.diffusion import attention, fusing, kernels, paper_layers, row_kernels
 from maskoban.diffusion.attention import attend_reference, mix_reference, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import dropout
 from maskoban.diffusion.feedforward import rms_norm, row_units, squared_relu_linear
@@ -132,27 +132,6 @@ def main() -> None:
     pairs = zip(torch.autograd.grad(y, (mine_h, bias), grad), gradients, strict=True)
     print(json.dumps({"kernel": "gelu and dropout", "forward": error(y.detach(), expected.detach()),
                       "backward": max(error(*pair) for pair in pairs)}))  # fmt: skip
-
-    for name in ("_up", "_down_back"):
-        tuned = getattr(product_kernels, name)
-        tiles = Untuned(tuned.fn, BN=64, BK=32, PER_SM=3)
-        tiles.prepare = tuned.configs[0].pre_hook
-        setattr(product_kernels, name, tiles)
-    for way in (0, 1):  # with GELU in the products, and in passes of its own
-        for key in (("up", 150, 128, 64, 0.25), ("down_back", 150, 128, 64, 0.25)):
-            product_kernels.timed[key] = [float(way), 0.5]
-        x, grad = torch.randn(3, 50, 64).half(), torch.randn(3, 50, 64).half()
-        up, down = torch.randn(128, 64).half() / 8, torch.randn(64, 128).half() / 11
-        bias = torch.randn(128)
-        exact = [each.float().requires_grad_() for each in (x, up, bias, down)]
-        h = dropout(F.gelu(exact[0] @ exact[1].T + exact[2], approximate="tanh"), 0.25, seed)
-        expected = h @ exact[3].T
-        gradients = torch.autograd.grad(expected, exact, grad.float())
-        mine = [each.clone().requires_grad_() for each in (x, up, bias, down)]
-        y = paper_layers._feed_forward(*mine, seed, 0.25)[0]
-        pairs = zip(torch.autograd.grad(y, mine, grad), gradients, strict=True)
-        print(json.dumps({"kernel": f"feed-forward layer, way {way}", "forward": error(y.detach(), expected.detach()),
-                          "backward": max(error(*pair) for pair in pairs)}))  # fmt: skip
 
     # The whole of it, as a training step has it: operators with gradients, met by torch's compiler.
     kernels._forward, kernels._backward = taken(forward, ROWS=32), taken(backward, KEYS=16)

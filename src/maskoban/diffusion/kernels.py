@@ -454,21 +454,6 @@ def _relu_squared(
     tl.store(y + rows[:, None] * N + columns[None, :], (total * total).to(y.dtype.element_ty), mask=inside)
 
 
-@triton.jit
-def halves(total, BM: tl.constexpr, BN: tl.constexpr):
-    """The left and the right half of a tile: one at a time takes half the room on the way out."""
-    return tl.split(tl.permute(tl.reshape(total, (BM, 2, BN // 2)), (0, 2, 1)))
-
-
-@triton.jit
-def tile_of_product(x, w, row, column, K: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
-    """The tile of x w^T that begins there, for rows of K numbers both, copied by tiles."""
-    total = tl.zeros((BM, BN), dtype=tl.float32)
-    for k in range(0, K, BK):
-        total = tl.dot(x.load([row, k]), w.load([column, k]).T, total)
-    return total
-
-
 def _shape_blocks(named) -> None:
     """Tell the descriptors the block sizes the tuner is about to try."""
     named["x"].block_shape = [named["BM"], named["BK"]]
@@ -502,29 +487,26 @@ def _relu_squared_tiles(
     across: tl.constexpr = N // BN
     for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * across, tl.num_programs(0), flatten=True):
         row, column = (tile // across) * BM, (tile % across) * BN
-        total = tile_of_product(x, w, row, column, K, BM, BN, BK)
+        total = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, K, BK):
+            total = tl.dot(x.load([row, k]), w.load([column, k]).T, total)
         rows = row + tl.arange(0, BM)
         total = tl.maximum(total, 0.0) * tl.load(unit + rows, mask=rows < M, other=0.0)[:, None]
-        left, right = halves(total * total, BM, BN)
+        left, right = tl.split(tl.permute(tl.reshape(total * total, (BM, 2, BN // 2)), (0, 2, 1)))
         y.store([row, column], left.to(y.dtype))
         y.store([row, column + BN // 2], right.to(y.dtype))
 
 
-def copies_tiles(device: torch.device) -> bool:
+def _copies_tiles(device: torch.device) -> bool:
     """Whether the device, and Triton, can copy whole tiles of a matrix at once."""
     return TensorDescriptor is not None and torch.cuda.get_device_capability(device)[0] >= 9
-
-
-def by_tiles(*tensors: Tensor) -> list:  # type: ignore[type-arg]
-    """Matrices as kernels get them that copy whole tiles; the tuner tells the tiles' shapes."""
-    return [TensorDescriptor.from_tensor(tensor.contiguous(), [32, 64]) for tensor in tensors]
 
 
 def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
     x, weight = x.contiguous(), weight.contiguous()
     (n, k), m = weight.shape, x.numel() // x.shape[-1]
     y = torch.empty((*x.shape[:-1], n), dtype=x.dtype, device=x.device)
-    if x.is_cuda and copies_tiles(x.device):
+    if x.is_cuda and _copies_tiles(x.device):
         relu_squared_by_tiles(x.view(m, k), unit, weight, y.view(m, n))
         return y
     with LAUNCHING:
@@ -535,7 +517,9 @@ def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
 def relu_squared_by_tiles(x: Tensor, unit: Tensor, weight: Tensor, y: Tensor) -> None:
     """Into y."""
     (n, k), m = weight.shape, len(x)
-    tensors = by_tiles(x, weight, y)
+    tensors = [
+        TensorDescriptor.from_tensor(tensor, [32, 64]) for tensor in (x, weight, y)
+    ]  # the tuner shapes them
 
     def programs(c):
         return (min(processors(x.device) * c["PER_SM"], triton.cdiv(m, c["BM"]) * (n // c["BN"])),)

@@ -25,7 +25,7 @@ from maskoban.boards.tiles import MASK, TILES
 from maskoban.diffusion.attention import attend, attend_normed, mix, normalise_and_rotate, rotary_table
 from maskoban.diffusion.dropout import draw_seeds
 from maskoban.diffusion.feedforward import add_product, rms_norm, squared_relu_linear
-from maskoban.diffusion.paper_layers import add_dropped, add_norm, feed_forward, layer_norm
+from maskoban.diffusion.paper_layers import add_dropped, add_norm, gelu_dropout, layer_norm
 
 
 class Network(nn.Module):
@@ -164,7 +164,7 @@ class PaperNetwork(Network):
         for i, (s, qkv, qkv_b, out, out_b, up, up_b, down, down_b) in enumerate(blocks):
             y = attend(self.linear(y, qkv.flatten(0, 1), qkv_b), self.heads, dropout=p, seed=s[0])
             x, y = add_norm(x, self.linear(y, out), out_b, gains[2 * i + 1], shifts[2 * i + 1], p, s[1])
-            y = feed_forward(y, up, up_b, down, p, s[2])
+            y = self.linear(gelu_dropout(self.linear(y, up), up_b, p, s[2]), down)
             if i + 1 < len(blocks):
                 x, y = add_norm(x, y, down_b, gains[2 * i + 2], shifts[2 * i + 2], p, s[3])
             else:

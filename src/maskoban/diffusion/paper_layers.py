@@ -16,7 +16,7 @@ from maskoban.diffusion import fusing
 from maskoban.diffusion.dropout import dropout
 
 try:
-    from maskoban.diffusion import product_kernels, row_kernels
+    from maskoban.diffusion import row_kernels
 except ImportError:
     row_kernels = None  # type: ignore[assignment]
 
@@ -56,20 +56,6 @@ def gelu_dropout(h: Tensor, bias: Tensor, p: float, seed: Tensor) -> Tensor:
     if not _fits(h, p):
         return dropout(F.gelu(h.float() + bias, approximate="tanh"), p, seed).to(h.dtype)
     y: Tensor = _gelu_dropout(h, bias, seed, p)
-    return y
-
-
-def feed_forward(x: Tensor, up: Tensor, bias: Tensor, down: Tensor, p: float, seed: Tensor) -> Tensor:
-    """``gelu_dropout(x up^T, bias, p, seed) down^T``, for weights (hidden, d) and (d, hidden) of any dtype.
-
-    >>> one = torch.ones(1, 1)
-    >>> feed_forward(torch.tensor([[8.0]]), one, torch.ones(1), 2 * one, 0.0, torch.tensor([5, 0]))
-    tensor([[18.]])
-    """
-    up, down = up.to(x.dtype), down.to(x.dtype)
-    if not _fits(up.T, p) or x.shape[-1] % 128 or len(up) % 128 or x.dtype == torch.float32:
-        return F.linear(gelu_dropout(F.linear(x, up), bias, p, seed), down)
-    y: Tensor = _feed_forward(x, up, bias, down, seed, p)[0]
     return y
 
 
@@ -116,56 +102,6 @@ if row_kernels is not None:
         return dx, dy, dbias, dgain, dshift, None, None
 
     _add_norm.register_autograd(_differentiate_add_norm, setup_context=_remember_add_norm)
-
-    @torch.library.custom_op("maskoban::feed_forward", mutates_args=())
-    def _feed_forward(
-        x: Tensor, up: Tensor, bias: Tensor, down: Tensor, seed: Tensor, p: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        h, y = product_kernels.up(x.reshape(-1, x.shape[-1]), up, bias, seed, p)
-        return (y @ down.T).view_as(x), h, y
-
-    @_feed_forward.register_fake
-    def _(
-        x: Tensor, up: Tensor, bias: Tensor, down: Tensor, seed: Tensor, p: float
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        hidden = x.numel() // x.shape[-1], len(up)
-        return torch.empty_like(x), x.new_empty(hidden), x.new_empty(hidden)
-
-    @torch.library.custom_op("maskoban::feed_forward_backward", mutates_args=())
-    def _feed_forward_backward(
-        grad: Tensor,
-        x: Tensor,
-        up: Tensor,
-        bias: Tensor,
-        down: Tensor,
-        h: Tensor,
-        y: Tensor,
-        seed: Tensor,
-        p: float,
-    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-        rows = x.reshape(-1, x.shape[-1])
-        grad = grad.reshape(rows.shape)
-        dh, dbias = product_kernels.down_back(grad, down, h, bias, seed, p)
-        return (dh @ up).view_as(x), dh.T @ rows, dbias, grad.T @ y
-
-    @_feed_forward_backward.register_fake
-    def _(grad: Tensor, *inputs: Any) -> tuple[Tensor, ...]:
-        x, up, bias, down, *_ = inputs
-        return torch.empty_like(x), torch.empty_like(up), torch.empty_like(bias), torch.empty_like(down)
-
-    def _remember_feed_forward(
-        ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]
-    ) -> None:
-        x, up, bias, down, seed, ctx.p = inputs
-        ctx.save_for_backward(x, up, bias, down, output[1], output[2], seed)
-
-    def _differentiate_feed_forward(
-        ctx: Any, grad: Tensor, _: Tensor, __: Tensor
-    ) -> tuple[Tensor | None, ...]:
-        dx, dup, dbias, ddown = _feed_forward_backward(grad.contiguous(), *ctx.saved_tensors, ctx.p)
-        return dx, dup, dbias, ddown, None, None
-
-    _feed_forward.register_autograd(_differentiate_feed_forward, setup_context=_remember_feed_forward)
 
     @torch.library.custom_op("maskoban::gelu_dropout", mutates_args=())
     def _gelu_dropout(h: Tensor, bias: Tensor, seed: Tensor, p: float) -> Tensor:
