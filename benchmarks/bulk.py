@@ -29,13 +29,12 @@ from unittest.mock import MagicMock
 
 import numpy as np
 
-import maskoban
-
 if find_spec("rich") is None:  # it only draws bars, which nobody watches here
     sys.modules |= {name: MagicMock() for name in ("rich", "rich.console", "rich.progress")}
 
 from maskoban.boards import exact_ids, ids
 from maskoban.bulk.job import Job, Origin, Shard
+from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import draw, judge, texts
 from maskoban.solving import Limits, repair_many, solve_many
 
@@ -71,24 +70,12 @@ def judged(boards: np.ndarray, job: Job, shard: Shard) -> Judged:
     )
 
 
-def denoiser_for(source: str, job: Job) -> Any:
-    """The model on its device; beside torch nothing is needed for a GPU."""
-    if job.device == "cpu":
-        from maskoban.bulk.models import load_denoiser
-
-        return load_denoiser(source, job)
-    from maskoban.diffusion.torch_model import load_torch
-
-    shipped = Path(maskoban.__file__).parent / "weights" / source
-    return load_torch(shipped if shipped.is_dir() else Path(source), job.device)[0]
-
-
 def stages(source: str, job: Job) -> None:
     """Every stage alone on the same boards, on one core; drawing where the job says."""
-    denoiser = denoiser_for(source, job)
+    model = load_model(source, job)
     shard = Shard(job.seed, 0, job.count)
-    draw(denoiser, replace(job, count=1), Shard(job.seed, 0, 1))  # compiled and warm
-    boards, drawing = timed(lambda: draw(denoiser, job, shard))
+    draw(model, replace(job, count=1), Shard(job.seed, 0, 1))  # compiled and warm
+    boards, drawing = timed(lambda: draw(model, job, shard))
     limits = Limits(states=job.states)
     verdicts, proving = timed(lambda: solve_many(boards, threads=1, limits=limits))
     solved = boards[verdicts.solved]
@@ -128,8 +115,8 @@ def whole(source: str, job: Job, workers: int, keep: Path | None) -> None:
     """Drawing here, judging in other processes, side by side."""
     kept: list[np.ndarray] = []
     begun = time.perf_counter()
-    denoiser = denoiser_for(source, job)
-    draw(denoiser, job, Shard(job.seed, 0, 1))
+    model = load_model(source, job)
+    draw(model, job, Shard(job.seed, 0, 1))
     warm = time.perf_counter() - begun
     print(f"loaded and warm after {warm:.0f} s; {workers} processes judge; "
           f"{'rows become Parquet' if PARQUET else 'no pyarrow here: rows are judged and counted, not encoded'}",
@@ -158,7 +145,7 @@ def whole(source: str, job: Job, workers: int, keep: Path | None) -> None:
         for index in range(job.most_shards):
             shard = job.shard(index)
             before = time.perf_counter()
-            boards = draw(denoiser, job, shard)
+            boards = draw(model, job, shard)
             drawing += time.perf_counter() - before
             if keep:
                 kept.append(boards)
@@ -242,6 +229,7 @@ def main() -> None:
     p.add_argument("--steps", type=int)
     p.add_argument("--temperature", type=float, default=1.0)
     p.add_argument("--polish", type=int, default=0)
+    p.add_argument("--critic", action="store_true")
     p.add_argument("--repair", action="store_true")
     p.add_argument("--seed", type=int, default=0)
     p.add_argument("--boards", type=int, help="for the stages alone (default: 256, 8192 on a GPU)")
@@ -254,7 +242,7 @@ def main() -> None:
     job = Job(
         count=a.count or a.boards or (256 if small else 8192),
         seed=a.seed, device=a.device, precision=a.precision, steps=a.steps, temperature=a.temperature,
-        polish=a.polish, repair=a.repair, shard_size=a.shard_size or (512 if small else 16_384),
+        polish=a.polish, critic=a.critic, repair=a.repair, shard_size=a.shard_size or (512 if small else 16_384),
     )  # fmt: skip
     if a.count:
         whole(a.model, job, a.workers or len(os.sched_getaffinity(0)), a.keep)

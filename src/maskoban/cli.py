@@ -775,6 +775,9 @@ def bulk_make(
     precision: PrecisionOption = Precision.fp32,
     temperature: Temperature = 1.0,
     polish: Annotated[int, typer.Option(min=0, help="Sweeps that redraw every cell once.")] = 0,
+    critic: Annotated[
+        bool, typer.Option("--critic", help="Draw again what the model's critic rejects.")
+    ] = False,
     steps: Steps = None,
     states: Annotated[int, typer.Option(min=1, help="Give up on a board after so many states.")] = 10_000_000,
     shard_size: Annotated[
@@ -793,9 +796,9 @@ def bulk_make(
     Files are named by the range of the seed's sequence they hold, and appear
     whole. Killed at any moment, the same command goes on; engine and workers
     change nothing in the files. With --solvable-only or --difficulty, the first
-    boards of the sequence that pass are kept. Boards are drawn plainly: without
-    the model's critic, and without sweeps unless --polish asks. The columns, and how to load them
-    elsewhere, are in docs/datasets.md.
+    boards of the sequence that pass are kept. Boards are drawn plainly, and so
+    fastest, unless --polish and --critic ask for more. The columns, and how to
+    load them elsewhere, are in docs/datasets.md.
 
     \b
     Examples:
@@ -824,6 +827,7 @@ def bulk_make(
         temperature=temperature,
         steps=steps,
         polish=polish,
+        critic=critic,
         repair=repair,
         solvable_only=solvable_only,
         difficulty=difficulty and difficulty.value,

@@ -12,7 +12,7 @@ import pytest
 from maskoban.bulk import making
 from maskoban.bulk.dataset import Receipt
 from maskoban.bulk.job import Job, Shard
-from maskoban.bulk.models import load_denoiser
+from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import draw
 from maskoban.bulk.work import Run, Work
 from tests.bulk.dice import write_dice
@@ -30,10 +30,10 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> list[Shard]:
     made: list[Shard] = []
 
     def run(work: Work, shards: Sequence[Shard]) -> Iterator[Receipt]:
-        denoiser = load_denoiser(work.source, work.job)
+        model = load_model(work.source, work.job)
         for shard in random.Random(len(shards)).sample(shards, len(shards)):
             made.append(shard)
-            yield work.judged(draw(denoiser, work.job, shard), shard)
+            yield work.judged(draw(model, work.job, shard), shard)
 
     @contextmanager
     def engine(work: Work, *_: object) -> Iterator[Run]:

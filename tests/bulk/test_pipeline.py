@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
-from maskoban.boards import Level, Tokens
+from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.bulk.job import Job, Origin, Shard
-from maskoban.bulk.models import load_denoiser
+from maskoban.bulk.making import make
+from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import Columns, draw, judge
 from maskoban.diffusion.model import load
 from maskoban.solving import rate_many, solves
 from maskoban.training.synth import synthesize
-from tests.bulk.dice import open_way
+from tests.bulk.dice import open_way, write_dice
 
 ORIGIN = Origin("dice", "f00d", "1.0")
 
@@ -28,7 +31,7 @@ def plain(column: Columns, i: int) -> object:
 
 
 def drawn(dice: str, job: Job, first: int, count: int) -> Tokens:
-    return draw(load_denoiser(dice, job), job, Shard(job.seed, first, count))
+    return draw(load_model(dice, job), job, Shard(job.seed, first, count))
 
 
 def test_boards_are_those_the_model_draws_however_the_sequence_is_cut(dice: str) -> None:
@@ -36,6 +39,22 @@ def test_boards_are_those_the_model_draws_however_the_sequence_is_cut(dice: str)
     whole = load(dice).sample(100, 7, temperature=1.3, polish=1, steps=3)
     parts = [drawn(dice, job, first, count) for first, count in ((0, 33), (33, 1), (34, 66))]
     assert (np.concatenate(parts) == whole).all()
+
+
+def test_a_critic_is_asked_where_the_job_says_so(tmp_path: Path) -> None:
+    dice = str(write_dice(tmp_path, critic=True))
+    plain, chosen = (Job(400, seed=7, critic=critic) for critic in (False, True))
+    parts = [drawn(dice, chosen, first, count) for first, count in ((0, 33), (33, 367))]
+    assert (np.concatenate(parts) == load(dice).sample(400, 7)).all()
+    assert (drawn(dice, plain, 0, 400) == load(dice).sample(400, 7, critic=False)).all()
+    assert 0.42 < open_way(drawn(dice, plain, 0, 400)).mean() < 0.58  # expected are 1/2
+    assert 0.74 < open_way(np.concatenate(parts)).mean() < 0.86  # and 1/2 : 1/2 * 1/4, so 4/5
+
+
+def test_a_model_without_a_critic_is_refused_before_anything_is_written(dice: str, tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match="model 'dice' has no critic"):
+        make(Job(10, critic=True), tmp_path / "dataset", dice)
+    assert not (tmp_path / "dataset").exists()
 
 
 def test_rows_say_what_level_solver_and_rating_say() -> None:

@@ -7,14 +7,14 @@ import pytest
 
 from maskoban.boards import MaskobanError
 from maskoban.bulk.job import Job, Origin
-from maskoban.bulk.models import load_denoiser
+from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import draw, judge
 from maskoban.bulk.table import COLUMNS, parquet_bytes, read_rows, table
 
 
 def some_rows(dice: str, job: Job) -> pa.Table:
     shard = job.shard(0)
-    return table(judge(draw(load_denoiser(dice, job), job, shard), job, shard, Origin("dice", "0", "1")))
+    return table(judge(draw(load_model(dice, job), job, shard), job, shard, Origin("dice", "0", "1")))
 
 
 def test_the_columns_are_those_that_were_promised(dice: str) -> None:

@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 import maskoban
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, MASK, PLAYER, WALL
-from maskoban.diffusion.model import How, Model, Precision, load, shipped
+from maskoban.diffusion.model import How, Model, Precision, load, shipped, weights_hash
+from maskoban.evaluation.sample import identity
 from tests.diffusion.dummies import Dummy
 
 QUICK = 4  # network evaluations a board
@@ -160,15 +161,15 @@ def test_an_exports_critic_is_loaded_when_it_is_first_asked(
     loaded: list[Path] = []
 
     class Graph(Picky):
-        def __init__(self, path: Path) -> None:
+        def __init__(self, path: Path, threads: int | None) -> None:
             loaded.append(path)
 
     class Exported(Dummy):
-        def __init__(self, path: Path) -> None:
+        def __init__(self, path: Path, threads: int | None) -> None:
             self.facts = {"name": "exported", "critic": 1.0}
             super().__init__(np.tile([0.3, 0.7, 0, 0, 0, 0, 0], (9, 1)), 3, 3)
 
-    monkeypatch.setattr("maskoban.diffusion.model.OnnxDenoiser", Exported)
+    monkeypatch.setattr("maskoban.diffusion.onnx_denoiser.OnnxDenoiser", Exported)
     monkeypatch.setitem(sys.modules, "maskoban.diffusion.onnx_critic", SimpleNamespace(OnnxCritic=Graph))
     (tmp_path / "model.onnx").touch()
     (tmp_path / "model.int8.onnx").touch()
@@ -408,3 +409,17 @@ def test_an_export_is_uploaded_with_its_card(monkeypatch: pytest.MonkeyPatch, mo
     assert sent["allow_patterns"] == ["model.*", "critic.*", "README.md"]
     with pytest.raises(MaskobanError, match="was not loaded from an export"):
         Model(model.denoiser, {}).push_to_hub("somebody/boards")
+
+
+def test_weights_are_told_apart_by_their_files(model: Model, tmp_path: Path) -> None:
+    for name in ("model.safetensors", "model.onnx", "model.int8.onnx"):
+        (tmp_path / name).write_bytes(name.encode())
+    before = weights_hash(tmp_path), weights_hash(tmp_path, "int8")
+    (tmp_path / "model.onnx").write_bytes(b"another version of the same graph")
+    assert (weights_hash(tmp_path), weights_hash(tmp_path, "int8")) == before
+    (tmp_path / "model.int8.onnx").write_bytes(b"rounded differently")
+    assert weights_hash(tmp_path) == before[0]
+    assert weights_hash(tmp_path, "int8") != before[1]
+    (tmp_path / "critic.safetensors").write_bytes(b"a critic")
+    assert weights_hash(tmp_path) != before[0]
+    assert identity(Model(model.denoiser, {}, tmp_path))["weights"] == weights_hash(tmp_path)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from maskoban.boards.errors import MaskobanError
+from maskoban.diffusion.model import How
 from maskoban.diffusion.sampler import Drawing
 from maskoban.solving.rating import WORDS
 
@@ -62,6 +63,7 @@ class Job:
     temperature: float = 1.0
     steps: int | None = None
     polish: int = 0
+    critic: bool = False
     repair: bool = False
     solvable_only: bool = False
     difficulty: str | None = None
@@ -79,12 +81,19 @@ class Job:
             raise MaskobanError(f"a shard holds at least 1 board, not {self.shard_size}")
         if self.shard_size == 0:
             object.__setattr__(self, "shard_size", default_shard_size(self.count))
-        self.drawing  # noqa: B018 - says what is wrong with how to draw
+        Drawing(
+            temperature=self.temperature, steps=self.steps, polish=self.polish
+        )  # says what is wrong with it
 
     @property
-    def drawing(self) -> Drawing:
+    def how(self) -> How:
         """How to draw."""
-        return Drawing(temperature=self.temperature, steps=self.steps, polish=self.polish)
+        return {
+            "temperature": self.temperature,
+            "steps": self.steps,
+            "polish": self.polish,
+            "critic": self.critic,
+        }
 
     @property
     def filtered(self) -> bool:

@@ -20,10 +20,10 @@ from multiprocessing.connection import Connection
 from maskoban.boards import MaskobanError, Tokens
 from maskoban.bulk.dataset import Receipt
 from maskoban.bulk.job import Job, Shard
-from maskoban.bulk.models import load_denoiser
+from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import draw
 from maskoban.bulk.work import Run, Work, travelling
-from maskoban.diffusion.denoiser import Denoiser
+from maskoban.diffusion.model import Model
 
 Drawer = Callable[[Shard], Tokens | None]
 
@@ -66,21 +66,21 @@ def _left_to_the_pool(shard: Shard) -> None:
 
 
 def _drawer(work: Work) -> Drawer:
-    denoiser = load_denoiser(work.source, work.job)
-    return lambda shard: draw(denoiser, work.job, shard)
+    model = load_model(work.source, work.job)
+    return lambda shard: draw(model, work.job, shard)
 
 
 def _made(work: Work, shard: Shard, boards: Tokens | None) -> Receipt:
     """In a worker: a shard made, of boards drawn elsewhere or here."""
     with travelling():
         if boards is None:
-            boards = draw(_denoiser(work.source, work.job), work.job, shard)
+            boards = draw(_model(work.source, work.job), work.job, shard)
         return work.judged(boards, shard)
 
 
 @cache
-def _denoiser(source: str, job: Job) -> Denoiser:
-    return load_denoiser(source, job)
+def _model(source: str, job: Job) -> Model:
+    return load_model(source, job)
 
 
 @contextmanager

@@ -27,10 +27,10 @@ import numpy as np
 from maskoban.boards import MaskobanError
 from maskoban.bulk.dataset import Receipt
 from maskoban.bulk.job import Shard
-from maskoban.bulk.models import load_denoiser
+from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import draw
 from maskoban.bulk.work import Run, Work, travelling
-from maskoban.diffusion.denoiser import Denoiser
+from maskoban.diffusion.model import Model
 
 try:
     import ray
@@ -183,13 +183,13 @@ class _Drawer:
 
     def __init__(self, work: Work) -> None:
         self._work = work
-        self._denoiser: Denoiser | None = None
+        self._model: Model | None = None
 
     def __call__(self, batch: Batch) -> Batch:
         try:
             with travelling():
-                self._denoiser = self._denoiser or load_denoiser(self._work.source, self._work.job)
-                boards = draw(self._denoiser, self._work.job, _shard(batch))
+                self._model = self._model or load_model(self._work.source, self._work.job)
+                boards = draw(self._model, self._work.job, _shard(batch))
         except MaskobanError as error:
             return {**batch, "shape": [[0, 0, 0]], "boards": [b""], "refused": [str(error)]}
         return {**batch, "shape": [boards.shape], "boards": [boards.tobytes()], "refused": [""]}

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from maskoban.boards import FLOOR, WALL, Tokens, exact_ids, ids
 from maskoban.boards.rows import LETTER_OF
 from maskoban.bulk.job import Job, Origin, Shard
-from maskoban.diffusion.denoiser import Denoiser
-from maskoban.diffusion.sampler import blank, draw_many
+from maskoban.diffusion.model import Model
 from maskoban.solving import Limits, Results, repair_many, solve_many, word_for
 from maskoban.solving.rating import WORDS
 
@@ -26,15 +25,14 @@ Columns = dict[str, Any]
 _SOLVED, _UNSOLVABLE = Results.VERDICTS.index("solved"), Results.VERDICTS.index("unsolvable")
 
 
-def draw(denoiser: Denoiser, job: Job, shard: Shard) -> Tokens:
-    """The boards of a shard, (count, height, width), as ``Model.sample`` draws them without a critic.
+def draw(model: Model, job: Job, shard: Shard) -> Tokens:
+    """The boards of a shard, (count, height, width).
 
-    >>> from maskoban.bulk.models import load_denoiser
-    >>> draw(load_denoiser("best", Job(2, steps=1)), Job(2, steps=1), Shard(0, 0, 2)).shape
+    >>> from maskoban.bulk.models import load_model
+    >>> draw(load_model("best", Job(2, steps=1)), Job(2, steps=1), Shard(0, 0, 2)).shape
     (2, 10, 10)
     """
-    start = blank(denoiser, shard.count)
-    return draw_many(denoiser, start, shard.seed, job.drawing, shard.first).boards
+    return model.sample(shard.count, shard.seed, first=shard.first, **job.how)
 
 
 def judge(boards: Tokens, job: Job, shard: Shard, origin: Origin) -> Columns:

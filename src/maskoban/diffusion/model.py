@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any, Literal, TypedDict, Unpack, get_args
@@ -30,7 +31,6 @@ from maskoban.boards.tiles import (
 )
 from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.denoiser import Critic, Denoiser
-from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
 from maskoban.diffusion.sampler import Drawing, Drawn, Order, blank, draw, draw_many, drawn_cells
 from maskoban.solving import rate_many, solve_many
 from maskoban.solving.rating import WORDS
@@ -46,12 +46,16 @@ HUB_FILES = ["model.*", "critic.*", "README.md"]
 
 
 def load(
-    source: str | os.PathLike[str] = "best", device: str = "cpu", precision: Precision = "fp32"
+    source: str | os.PathLike[str] = "best",
+    device: str = "cpu",
+    precision: Precision = "fp32",
+    threads: int | None = None,
 ) -> Model:
     """The shipped model of this name, an exported folder, a training run, or a Hugging Face hub id.
 
     On a ``cpu`` an exported model runs under ONNX Runtime, in fp32 or with its products in int8 (faster, a little
-    off); any other device, and a training run, needs torch and computes in its own precision.
+    off); any other device, and a training run, needs torch and computes in its own precision. ``threads``, all cores by
+    default, is how many a cpu computes with; torch then has no more for anything else in this process.
 
     >>> load().generate(1, seed=7)[0].shape
     (10, 10)
@@ -61,14 +65,21 @@ def load(
     folder = model_folder(source)
     graph = folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")
     if device == "cpu" and graph.is_file():
-        exported = OnnxDenoiser(graph)
-        return Model(exported, exported.facts, folder, _late(folder / "critic.onnx", _onnx_critic))
+        from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # other devices need no ONNX Runtime
+
+        exported = OnnxDenoiser(graph, threads)
+        critic = _late(folder / "critic.onnx", lambda file: _onnx_critic(file, threads))
+        return Model(exported, exported.facts, folder, critic)
     if precision == "int8":
         raise MaskobanError(f"{source}: int8 is for exported models on a cpu")
     try:
         from maskoban.diffusion.torch_model import load_torch, load_torch_critic
     except ImportError as error:
         raise MaskobanError(f"{source} on {device} needs torch: pip install 'maskoban[train]'") from error
+    if device == "cpu" and threads is not None:
+        import torch
+
+        torch.set_num_threads(threads)
     denoiser, facts = load_torch(folder, device)
     critic = _late(folder / "critic.safetensors", lambda file: load_torch_critic(file.parent, device))
     return Model(denoiser, facts, folder, critic)
@@ -92,10 +103,10 @@ def _late(file: Path, load: Callable[[Path], Critic]) -> Critic | None:
     return LateCritic(lambda: load(file)) if file.is_file() else None
 
 
-def _onnx_critic(file: Path) -> Critic:
+def _onnx_critic(file: Path, threads: int | None) -> Critic:
     from maskoban.diffusion.onnx_critic import OnnxCritic
 
-    return OnnxCritic(file)
+    return OnnxCritic(file, threads)
 
 
 def shipped() -> list[str]:
@@ -120,6 +131,22 @@ def model_folder(source: str | os.PathLike[str]) -> Path:
     if name.count("/") == 1 and not name.startswith((".", "/", "~")):
         return _downloaded(name)
     raise MaskobanError(f"no model {name!r}: shipped are {', '.join(shipped())}, and there is no such folder")
+
+
+def weights_hash(folder: Path | None, precision: Precision = "fp32") -> str:
+    """16 hexadecimal digits that tell the weights in a model's folder from all others: a hash of their files.
+
+    >>> len(weights_hash(model_folder("best")))
+    16
+    """
+    files = [] if folder is None else sorted(folder.glob("*.safetensors")) if folder.is_dir() else [folder]
+    # An fp32 graph only names its weights, which lie beside it; an int8 graph has made its own of them.
+    if folder is not None and (precision == "int8" or not files):
+        files = [*files, folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")]
+    digest = sha256()
+    for file in files:
+        digest.update(file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 def _downloaded(hub_id: str) -> Path:
@@ -223,7 +250,7 @@ class Model:
         >>> load().drawn(2, seed=7, steps=1).attempts
         array([1, 1])
         """
-        start, drawing = self._blank(n), self._drawing(how)
+        start, drawing = self._blank(n), self.drawing(how)
         return draw_many(self.denoiser, start, seed, drawing, first, record, progress, self.critic)
 
     def generate(
@@ -303,7 +330,7 @@ class Model:
         title = board.title if isinstance(board, Level) else ""
         self._check_demand(tokens)
         start = np.repeat(tokens[None], n, axis=0)
-        drawing = self._drawing(how, from_nothing=False)
+        drawing = self.drawing(how, from_nothing=False)
         drawn = draw_many(self.denoiser, start, seed, drawing, progress=progress)
         return [Level(finished, title=title) for finished in drawn.boards]
 
@@ -328,12 +355,12 @@ class Model:
             tokens = board.tokens if isinstance(board, Level) else board
             self._check_demand(tokens)
             start = np.repeat(tokens[None], n if numbers is None else len(numbers), axis=0)
-        drawing = self._drawing(how, from_nothing=board is None)
+        drawing = self.drawing(how, from_nothing=board is None)
         drawn = draw(self.denoiser, start, seed, drawing, numbers, True, progress, self.critic)
         assert drawn.commits is not None
         return drawn.commits
 
-    def _drawing(self, how: How, from_nothing: bool = True) -> Drawing:
+    def drawing(self, how: How, from_nothing: bool = True) -> Drawing:
         """How to draw, where ``how`` leaves it open in the model's own way."""
         unhurried = how.get("steps") is None
         polish, asked = how.get("polish"), how.get("critic")

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.progress import Progress as Bar
 
 from maskoban.boards import MASK, LevelFileError, Tokens, read_boards
-from maskoban.diffusion.model import How, Model
+from maskoban.diffusion.model import How, Model, weights_hash
 from maskoban.diffusion.sampler import VERSION
 from maskoban.evaluation.stages import Arrays, Stages, fingerprint
 
@@ -120,6 +120,8 @@ def identity(model: Model) -> dict[str, str]:
     >>> identity(load())["name"]
     'best'
     """
-    files = sorted(model.folder.glob("*.safetensors")) if model.folder and model.folder.is_dir() else []
-    weights = [np.fromfile(file, np.uint8) for file in files]
-    return {"name": model.name, "weights": fingerprint(*weights), "runs_on": type(model.denoiser).__name__}
+    return {
+        "name": model.name,
+        "weights": weights_hash(model.folder),
+        "runs_on": type(model.denoiser).__name__,
+    }

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from maskoban.boards import Level, Tokens
 from maskoban.diffusion.denoiser import Denoiser
-from maskoban.diffusion.model import Model, model_folder
-from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
+from maskoban.diffusion.model import Model, load
 from maskoban.diffusion.sampler import drawn_cells, probabilities
 from maskoban.studio.refusals import Busy, Gone
 
@@ -32,8 +31,7 @@ def shipped_model() -> Model:
     Two drawings side by side keep two cores as busy as one drawing on both would, and on a busy machine none waits
     for its other half: there this is twice as fast.
     """
-    denoiser = OnnxDenoiser(model_folder("best") / "model.onnx", threads=1)
-    return Model(denoiser, denoiser.facts)
+    return load(threads=1)
 
 
 @dataclass(frozen=True)
