@@ -325,6 +325,8 @@ def test_boards_are_made_packed_and_described(tmp_path: Path) -> None:
     assert run("corpus", "info", packed).stdout == done.stdout
     described = json.loads(run("corpus", "info", packed, "--json").stdout)
     assert (described["boards"], described["boxes"]["most"]) == (20, 2)
+    piped = CliRunner().invoke(app, ["corpus", "info", "-"], input=made.read_bytes())
+    assert piped.stdout == done.stdout
 
 
 def test_a_packed_corpus_is_named_after_its_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -325,7 +325,10 @@ def corpus_pack(
 
 @corpus.command("info")
 def corpus_info(
-    boards: Annotated[str, typer.Argument(metavar="CORPUS", help="A packed file, a folder, or a name.")],
+    boards: Annotated[
+        str,
+        typer.Argument(metavar="CORPUS", help="A packed file, a folder, a name, or - for standard input."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:
     """Describe a corpus: its size, its tiles, its border, its boxes.

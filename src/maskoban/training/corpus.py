@@ -93,15 +93,15 @@ def pack(levels: str | Path, out: str | Path) -> CorpusInfo:
 def load(corpus: str | Path) -> Tokens:
     """The boards of a corpus, as ``(n, height, width)`` tokens.
 
-    ``corpus`` is a packed file, any file or folder of levels, or the name of a packed corpus in the cache. A
-    split of Boxoban that has been fetched has such a name too ("boxoban-medium-train") and is packed the
-    first time it is asked for.
+    ``corpus`` is a packed file, any file or folder of levels, "-" for standard input, or the name of a packed
+    corpus in the cache. A split of Boxoban that has been fetched has such a name too ("boxoban-medium-train")
+    and is packed the first time it is asked for.
 
     >>> load("boxoban-medium-train").shape  # doctest: +SKIP
     (450000, 10, 10)
     """
     path = Path(corpus)
-    if path.exists():
+    if str(corpus) == "-" or path.exists():
         return _read(path)
     packed = cache_folder() / f"{corpus}.npz"
     if not packed.exists():
