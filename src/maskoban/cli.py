@@ -398,11 +398,21 @@ def export(
         typer.Option(min=0, show_default="the model's, or 0", help="Sweeps it draws with where nobody says."),
     ] = None,
     critic: Annotated[
-        Path | None, typer.Option(metavar="RUN", help="Folder of a critic's run; its critic comes along.")
+        Path | None,
+        typer.Option(
+            metavar="RUN",
+            show_default="the model's",
+            help="Folder of a critic's run, or of a model with one.",
+        ),
     ] = None,
     critic_cutoff: Annotated[
-        float, typer.Option(metavar="C", help="A drawing is kept with probability min(1, exp(score) / C).")
-    ] = 1.0,
+        float | None,
+        typer.Option(
+            metavar="C",
+            show_default="the model's, or 1",
+            help="A drawing is kept with probability min(1, exp(score) / C).",
+        ),
+    ] = None,
     bits: Annotated[
         int | None, typer.Option(metavar="8|16", show_default="the model's, or 16", help="Bits of a weight.")
     ] = None,

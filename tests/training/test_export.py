@@ -231,16 +231,43 @@ def test_a_model_without_idle_units_can_be_exported_onto_itself_and_read_by_torc
     assert np.abs(off).max() < TOLERANCE
 
 
-def test_a_critic_is_not_lost_where_the_weights_change(tmp_path: Path) -> None:
+def test_a_critic_comes_along_where_the_weights_change(tmp_path: Path) -> None:
     run, critic = with_idle_units(tmp_path)
-    export(run, tmp_path / "model", critic=critic)
+    export(run, tmp_path / "model", critic=critic, cutoff=2.0)
     levels = np.zeros((1, WIDE.height, WIDE.width), np.uint8)
-    with pytest.raises(MaskobanError, match=r"model has a critic, which would no longer fit: name it too"):
-        export(tmp_path / "model", tmp_path / "out", bits=8)
-    with pytest.raises(MaskobanError, match="name it too"):
-        export(tmp_path / "model", tmp_path / "out", levels=levels)
-    assert not (tmp_path / "out").exists()
-    assert export(tmp_path / "model", tmp_path / "out", bits=8, critic=tmp_path / "model")["bits"] == 8
+    rounded = export(tmp_path / "model", tmp_path / "out", bits=8)
+    assert (rounded["bits"], rounded["critic"]) == (8, 2.0)
+    export(tmp_path / "model" / "model.safetensors", tmp_path / "pruned", levels=levels)
+    for model in (load(tmp_path / "out"), load(tmp_path / "pruned")):
+        assert model.critic is not None
+        assert model.critic.scores(np.zeros((1, 20), np.uint8)).shape == (1,)
+
+
+def test_a_small_stack_in_pieces_is_rounded_like_the_whole(tmp_path: Path) -> None:
+    run, _ = with_idle_units(tmp_path)
+    levels = np.random.default_rng(8).integers(0, MASK, (300, WIDE.height, WIDE.width)).astype(np.uint8)
+    export(run, tmp_path / "whole", bits=8)
+    export(run, tmp_path / "pieces", bits=8, levels=levels)
+    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "pieces")]
+    assert sizes[1] < sizes[0]
+    assert load_tensors(tmp_path / "pieces" / "model.safetensors")[0]["net.up.1"].dtype == torch.int8
+
+
+def test_a_run_and_a_model_do_not_share_a_folder(tmp_path: Path) -> None:
+    run = save_run(tmp_path / "run")
+    with pytest.raises(
+        MaskobanError, match="run: the folder of a training run; a model needs one of its own"
+    ):
+        export(run, run)
+    assert not (run / "model.safetensors").exists()
+
+
+def test_a_place_that_can_be_no_folder_is_said(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    run = save_run(tmp_path / "run")
+    for place, why in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "x", "Not a directory")):
+        with pytest.raises(MaskobanError, match=f"cannot be made a folder: {why}"):
+            export(run, place)
 
 
 def test_broken_pieces_are_refused_by_name(tmp_path: Path) -> None:
@@ -358,15 +385,24 @@ def test_without_a_critic_nothing_is_said_of_one(small: Path) -> None:
     assert not list(small.glob("critic*"))
 
 
-def test_an_exported_model_keeps_its_name_and_sweeps_and_can_lose_its_critic(
-    small: Path, tmp_path: Path
-) -> None:
-    named = export(small, tmp_path / "model", name="tom", polish=2, critic=critic_of(small), cutoff=3.0)
+def test_an_exported_model_keeps_its_name_and_sweeps_and_critic(small: Path, tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    named = export(small, model, name="tom", polish=2, critic=critic_of(small), cutoff=3.0)
     assert (named["name"], named["polish"], named["critic"]) == ("tom", 2, 3.0)
-    again = export(tmp_path / "model", tmp_path / "model")
-    assert (again["name"], again["polish"], again.get("critic")) == ("tom", 2, None)
-    assert not list((tmp_path / "model").glob("critic.*"))
-    assert export(tmp_path / "model", tmp_path / "plain", polish=0)["polish"] == 0
+    files = {path.name: path.read_bytes() for path in model.iterdir()}
+    assert export(model, model) == named
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == files
+    assert export(model, tmp_path / "plain", polish=0)["polish"] == 0
+    assert export(small, tmp_path / "named", critic=model)["critic"] == 3.0
+    assert export(model, tmp_path / "strict", cutoff=5.0)["critic"] == 5.0
+    with pytest.raises(MaskobanError, match="cutoff was given, but there is no critic"):
+        export(small, tmp_path / "none", cutoff=5.0)
+
+
+def test_a_model_without_a_critic_leaves_none_of_the_model_before_it(small: Path, tmp_path: Path) -> None:
+    export(small, tmp_path, critic=critic_of(small))
+    export(small, tmp_path)
+    assert not list(tmp_path.glob("critic.*"))
 
 
 def test_the_low_rank_changes_are_gone_once_the_critic_is_loaded(small: Path, tmp_path: Path) -> None:

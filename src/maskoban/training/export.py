@@ -54,42 +54,49 @@ def export(
     name: str | None = None,
     polish: int | None = None,
     critic: Path | None = None,
-    cutoff: float = 1.0,
+    cutoff: float | None = None,
     bits: int | None = None,
     levels: Tokens | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
-    ``run`` may also be a model that was exported before: its name, sweeps and bits stay where nothing else is said.
+    ``run`` may also be a model that was exported before: its name, sweeps, bits and critic stay where nothing else is
+    said.
     ``bits`` of a weight are 16, or 8. ``polish`` is how many sweeps the model draws with where nothing else is asked.
-    ``critic`` is the folder of a critic's run: ``critic.safetensors`` and ``critic.onnx`` are written too, and drawings
-    are kept with probability min(1, exp(score) / ``cutoff``).
+    ``critic`` is the folder of a critic's run, or of a model that has one: ``critic.safetensors`` and ``critic.onnx``
+    are written too, and drawings are kept with probability min(1, exp(score) / ``cutoff``): the model's, or 1.
     ``levels`` are boards to look at: hidden units that never open for them are left out. ``progress`` is told how many
     of them were looked at, and of how many.
-    A critic belongs to the weights it learned with. One that ``run`` has comes along only where it is named, and must
-    be named where the weights change.
     The fp32 graphs are checked against torch before this returns; the facts that were written are returned.
 
     >>> export(Path("runs/best"), Path("best"), polish=1)["parameters"]  # doctest: +SKIP
     9457408
     """
-    if not 0 < cutoff < math.inf:
+    if cutoff is not None and not 0 < cutoff < math.inf:
         raise MaskobanError(f"the critic's cutoff must be a number above 0, not {cutoff:g}")
+    if any(out.glob("state*.safetensors")):
+        raise MaskobanError(f"{out}: the folder of a training run; a model needs one of its own")
     tensors, preset, trained, _ = load_checkpoint(run)
     known = _known(run)
+    home = run if run.is_dir() else run.parent
+    if critic is None and known.get("critic") is not None and (home / FILE).is_file():
+        critic = home
+    if cutoff is not None and critic is None:
+        raise MaskobanError("a critic's cutoff was given, but there is no critic")
     bits = known.get("bits", 16) if bits is None else bits
     if bits not in (8, 16):
         raise MaskobanError(f"weights are kept in 8 or 16 bits, not {bits}")
-    changes = levels is not None or bits != known.get("bits", 16)
-    if changes and critic is None and known.get("critic") is not None:
-        raise MaskobanError(f"{run} has a critic, which would no longer fit: name it too (--critic {run})")
     network = build_network(dataclasses.asdict(preset))
     restore_network(network, tensors)
     network.eval()
     judge, told = (None, {}) if critic is None else load_critic(network, critic / FILE)
     if levels is not None:
         leave_out_idle(network, levels, judge, progress)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise MaskobanError(f"{out}: cannot be made a folder: {error.strerror}") from None
     kept = {f"net.{key}": value for key, value in network.state_dict().items()}
     added = {} if judge is None else judge.added()
     if isinstance(network, InteriorNetwork):
@@ -112,9 +119,8 @@ def export(
         "polish": known.get("polish", 0) if polish is None else polish,
         "bits": bits,
     }
-    if judge is not None:
-        facts["critic"] = cutoff
-    out.mkdir(parents=True, exist_ok=True)
+    if critic is not None:
+        facts["critic"] = _known(critic).get("critic", 1.0) if cutoff is None else cutoff
     weights = out / "model.safetensors"
     settings = {
         "preset": json.dumps(dataclasses.asdict(preset)),
