@@ -49,6 +49,16 @@ def test_runs_that_stand_on_each_other_are_one_curve(tmp_path: Path) -> None:
     assert (checkpoint.step, checkpoint.solvable.count, checkpoint.solvable.total) == (2500, 42, 50)
 
 
+def test_what_a_killed_run_had_logged_in_vain_does_not_count(tmp_path: Path) -> None:
+    start = {"event": "start", "settings": {"name": "best", "sample_boards": 50}, "from_step": 0}
+    killed = [start, {"step": 10, "train": 3.0}, {"step": 10, "boards": "elsewhere.npy", "solvable": 0.5}]
+    begun_anew = [start, *({"step": step, "train": 2.0} for step in (10, 20, 30))]
+    resumed = [start | {"event": "resume", "from_step": 20}, {"step": 30, "train": 1.0}]
+    training = read_training(written(tmp_path, [*LOG, *killed, *begun_anew, *resumed]))
+    assert [(loss.step, loss.train) for loss in training.losses[2:]] == [(2010, 2), (2020, 2), (2030, 1)]
+    assert training.solvability == []
+
+
 @pytest.mark.parametrize(
     ("entries", "sentence"),
     [

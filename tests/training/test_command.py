@@ -121,6 +121,8 @@ def test_bad_arguments_get_one_sentence(
     assert said(*given) == f"{run}: a run is there already; give --resume to go on with it, or another --out"
     assert said(*given, "--resume") == f"{run / 'state.safetensors'}: not a safetensors file, or a broken one"
     assert (run / "state.safetensors").read_bytes() == b"broken"
+    (run / "model.safetensors").touch()
+    assert said(*given, "--resume") == f"{run}: an exported model is there; a run needs a folder of its own"
 
 
 def test_a_run_starts_from_another_runs_weights(tmp_path: Path, corpus: Path) -> None:

@@ -246,6 +246,44 @@ def test_a_run_is_not_resumed_with_other_settings(tmp_path: Path) -> None:
     assert str(refused.value) == f"{tmp_path}: that run has other settings: steps, ema differ"
 
 
+def test_a_run_is_not_resumed_with_other_boards(tmp_path: Path) -> None:
+    trainer(SMALL, tmp_path, stop_at=1).run()
+    with pytest.raises(MaskobanError, match="that run learned from other boards"):
+        Trainer(SMALL, boards()[1:65], boards()[64:], tmp_path, QUIET).resume()
+
+
+def test_a_resumed_run_keeps_its_minutes(tmp_path: Path) -> None:
+    trainer(SMALL, tmp_path / "minutes", stop_at=2, minutes=5).run()
+    assert trainer(SMALL, tmp_path / "minutes").resume().options.minutes == 5
+    with pytest.raises(MaskobanError, match="that run's schedule has 5 minutes, not 6"):
+        trainer(SMALL, tmp_path / "minutes", minutes=6).resume()
+    trainer(SMALL, tmp_path / "steps", stop_at=2).run()
+    with pytest.raises(MaskobanError, match="that run's schedule has no minutes, not 6"):
+        trainer(SMALL, tmp_path / "steps", minutes=6).resume()
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_during_the_last_drawing_does_not_lose_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    preset = replace(SMALL, validate_every=5)
+    trainer(preset, tmp_path / "whole").run()
+
+    def pressed(_: object) -> dict[str, float]:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Trainer, "sample", pressed)
+        with pytest.raises(KeyboardInterrupt):
+            trainer(preset, tmp_path / "cut").run()
+    for _ in range(2):  # what is there already is not drawn again
+        trainer(preset, tmp_path / "cut").resume().run()
+    drawn = [tmp_path / run / "boards-0000012.npy" for run in ("whole", "cut")]
+    assert (np.load(drawn[0]) == np.load(drawn[1])).all()
+    assert [entry["step"] for entry in log(tmp_path / "cut") if "boards" in entry] == [12]
+    assert log(tmp_path / "cut")[-1]["event"] == "end"
+
+
 def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:
     trainer(replace(SMALL, steps=1), tmp_path).run()
     with pytest.raises(MaskobanError, match="the checkpoint does not fit the network: qkv is of shape"):
@@ -258,7 +296,9 @@ def test_a_device_that_is_not_there_is_refused(tmp_path: Path, device: str) -> N
         trainer(SMALL, tmp_path, device=device)
 
 
-@pytest.mark.parametrize(("name", "value"), [("minutes", 0), ("minutes", math.nan), ("save_every", 0)])
+@pytest.mark.parametrize(
+    ("name", "value"), [("minutes", 0), ("minutes", math.nan), ("save_every", 0), ("stop_at", 0)]
+)
 def test_impossible_options_are_refused(name: str, value: float) -> None:
     with pytest.raises(MaskobanError):
         replace(QUIET, **{name: value})  # type: ignore[arg-type]

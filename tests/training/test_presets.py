@@ -58,6 +58,8 @@ def test_settings_are_changed_by_name() -> None:
         ("validate_every=0", "validate_every must be at least 1, and is 0"),
         ("heads=7", "d must be a multiple of four times the 7 heads, and is 256"),
         ("decay_share=0", "decay_share must be above 0 and at most 1, and is 0.0"),
+        ("learning_rate=nan", "learning_rate must be a number from 0 on, and is nan"),
+        ("clip=-1", "clip must be a number from 0 on, and is -1.0"),
         ("dropout=1", "dropout must be at least 0 and below 1, and is 1.0"),
     ],
 )

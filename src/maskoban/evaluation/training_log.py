@@ -45,7 +45,8 @@ def read_training(log: str | Path, limits: Limits | None = None) -> Training:
     """The curves of a run's ``log.jsonl``; the boards files it names are judged where they lie beside it.
 
     Where they do not, the solvability the trainer logged stands in. A log may hold several runs one after the other,
-    each started from the weights of the one before: their steps add up.
+    each started from the weights of the one before: their steps add up. What a run that was killed had logged after
+    the checkpoint from which it was resumed, or begun anew, does not count.
 
     >>> read_training("runs/best/log.jsonl").losses[-1].step  # doctest: +SKIP
     53171
@@ -55,12 +56,17 @@ def read_training(log: str | Path, limits: Limits | None = None) -> Training:
     losses: list[Loss] = []
     solvability: list[Checkpoint] = []
     missing: list[str] = []
-    before = 0  # steps of the runs that this one stands on
+    before, ended = 0, 0  # steps of the runs that this one stands on, and that the next one will
     for entry in _entries(path):
         if "settings" in entry:
             settings = entry["settings"]
-            if entry.get("event") == "start" and losses:
-                before = losses[-1].step
+            if entry.get("event") == "start":
+                before = ended
+            last = before + entry.get("from_step", 0)
+            losses = [loss for loss in losses if loss.step <= last]
+            solvability = [each for each in solvability if each.step <= last]
+        elif entry.get("event") == "end":
+            ended = before + entry["step"]
         elif "boards" in entry:
             boards = path.parent / str(entry["boards"])
             if boards.is_file():

@@ -37,11 +37,16 @@ def parser() -> argparse.ArgumentParser:
         help="packed boards for the validation loss (default: the corpus's last tenth)",
     )
     p.add_argument("--out", type=Path, required=True, help="folder of the run: checkpoint, log, boards")
-    p.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
-    p.add_argument(
+    begin = p.add_mutually_exclusive_group()
+    begin.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
+    begin.add_argument(
         "--start-from", type=Path, metavar="RUN", help="begin with another run's weights and a fresh schedule"
     )
-    p.add_argument("--minutes", type=float, help="train this long by the clock; the schedule follows")
+    p.add_argument(
+        "--minutes",
+        type=float,
+        help="train this long by the clock; the schedule follows (resumed: as long as was said then)",
+    )
     p.add_argument(
         "--stop-at", type=int, metavar="STEP", help="leave after this step, to go on later with --resume"
     )
@@ -92,6 +97,8 @@ def trainer_for(a: argparse.Namespace, processes: Processes, device: str) -> Tra
     options = Options(minutes=a.minutes, stop_at=a.stop_at, save_every=a.save_every, compact=a.compact,
                       largest=largest, tensorboard=a.tensorboard, device=device,
                       compile=device.startswith("cuda") and not a.no_compile)  # fmt: skip
+    if (a.out / "model.safetensors").is_file():
+        raise MaskobanError(f"{a.out}: an exported model is there; a run needs a folder of its own")
     if not a.resume and any(a.out.glob("state*.safetensors")):
         raise MaskobanError(
             f"{a.out}: a run is there already; give --resume to go on with it, or another --out"

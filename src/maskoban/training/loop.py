@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,8 @@ class Options:
     def __post_init__(self) -> None:
         if self.minutes is not None and not self.minutes > 0:
             raise MaskobanError(f"the training time must be above 0 minutes, not {self.minutes:g}")
+        if self.stop_at is not None and self.stop_at < 1:
+            raise MaskobanError(f"a run can be left after step 1 or later, not {self.stop_at}")
         if self.save_every < 1:
             raise MaskobanError(f"saving takes place every 1 step or more, not {self.save_every}")
 
@@ -102,6 +105,7 @@ class Trainer:
             raise MaskobanError(
                 f"the training corpus has {len(self.corpus)} boards, fewer than one batch of {preset.batch}"
             )
+        self._corpus_hash = sha256(self.corpus.cpu().numpy().tobytes()).hexdigest()[:16]
         if len(self.held_out) == 0:
             raise MaskobanError("there are no held-out boards to measure the validation loss on")
         writes = self.options.tensorboard and self.processes.first
@@ -311,17 +315,26 @@ class Trainer:
                 rate = self.rate_factor()
                 minutes = self.progress.seconds / 60
                 self._say(f"step {step}  {minutes:.1f} min  loss {losses[-1].item():.4f}  rate x{rate:.3f}")
-            finished = self.share_done() >= 1.0
-            if step % self.preset.validate_every == 0 or finished:
-                train = torch.stack(losses).mean().item()
+            if step % self.preset.validate_every == 0:
+                self._note_losses(losses)
                 losses = []
-                self._note({"step": step, "minutes": round(self.progress.seconds / 60, 4), "train": round(train, 5),
-                            "valid": round(self.validate(), 5), "rate": round(self.rate_factor(), 5)})  # fmt: skip
-            if step % self.preset.sample_every == 0 or finished:
+            if step % self.preset.sample_every == 0:
                 self.sample()
             if step % self.options.save_every == 0:
                 self.save()
             clock = time.perf_counter()  # measuring and saving do not count as training
+        # A run that was interrupted while it measured for the last time does that when it is resumed.
+        if self.processes.first and self.share_done() >= 1.0 and not self._boards_file().exists():
+            if self.progress.step % self.preset.validate_every:
+                self._note_losses(losses)
+            self.sample()
+
+    def _note_losses(self, losses: list[Tensor]) -> None:
+        """The mean of the steps' losses since the last note, if there were any, and the held-out boards'."""
+        record: dict[str, Any] = {"step": self.progress.step, "minutes": round(self.progress.seconds / 60, 4)}
+        if losses:
+            record["train"] = round(torch.stack(losses).mean().item(), 5)
+        self._note(record | {"valid": round(self.validate(), 5), "rate": round(self.rate_factor(), 5)})
 
     def step(self) -> Tensor:
         """One optimiser step; returns its loss, still on the device."""
@@ -412,7 +425,7 @@ class Trainer:
             n = self.preset.sample_boards
             denoiser = TorchDenoiser(self.network, self.preset.diffusion_steps, batch=min(1024, n))
             boards = draw(denoiser, blank(denoiser, n), seed=self.preset.seed).boards
-        path = self.folder / f"boards-{self.progress.step:07d}.npy"
+        path = self._boards_file()
         partial = path.with_name(path.name + ".partial")
         try:
             with open(partial, "wb") as file:
@@ -424,6 +437,9 @@ class Trainer:
         record: dict[str, Any] = {"step": self.progress.step, "boards": path.name}
         record["walls"] = round(float((boards == WALL).sum((1, 2)).mean()), 3)
         self._note(record | judged(boards))
+
+    def _boards_file(self) -> Path:
+        return self.folder / f"boards-{self.progress.step:07d}.npy"
 
     @contextmanager
     def _judging(self) -> Iterator[None]:
@@ -457,7 +473,8 @@ class Trainer:
         with uninterrupted():
             save_checkpoint(
                 self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,
-                {"scaler": self.scaler.state_dict()}, self.options.compact, self.options.largest,
+                {"scaler": self.scaler.state_dict(), "minutes": self.options.minutes, "corpus": self._corpus_hash},
+                self.options.compact, self.options.largest,
             )  # fmt: skip
 
     def resume(self) -> Trainer:
@@ -471,6 +488,13 @@ class Trainer:
                 if getattr(preset, f.name) != getattr(self.preset, f.name)
             ]
             raise MaskobanError(f"{self.folder}: that run has other settings: {', '.join(changed)} differ")
+        if extra.get("corpus", self._corpus_hash) != self._corpus_hash:
+            raise MaskobanError(f"{self.folder}: that run learned from other boards")
+        minutes = extra.get("minutes", self.options.minutes)
+        if self.options.minutes not in (None, minutes):
+            had = "no minutes" if minutes is None else f"{minutes:g} minutes"
+            raise MaskobanError(f"{self.folder}: that run's schedule has {had}, not {self.options.minutes:g}")
+        self.options = dataclasses.replace(self.options, minutes=minutes)
         if self.ema is not None:  # by way of the network, which checks that all are there and fit
             load_weights(self.network, tensors, "ema.")
             self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
@@ -64,6 +65,10 @@ class Preset:
                 raise MaskobanError(f"{name} is {' or '.join(map(repr, get_args(kind)))}, not {value!r}")
             if kind is int and name not in ("seed", "warmup") and value < 1:
                 raise MaskobanError(f"{name} must be at least 1, and is {value}")
+        for name in ("learning_rate", "muon_learning_rate", "weight_decay", "clip"):
+            value = getattr(self, name)
+            if value is not None and not 0 <= value < math.inf:
+                raise MaskobanError(f"{name} must be a number from 0 on, and is {value}")
         if self.d % (4 * self.heads):
             raise MaskobanError(f"d must be a multiple of four times the {self.heads} heads, and is {self.d}")
         if not 0 < self.decay_share <= 1:
