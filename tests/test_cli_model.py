@@ -334,6 +334,10 @@ def test_a_packed_corpus_is_named_after_its_folder(tmp_path: Path, monkeypatch: 
     run("corpus", "synth", "train/", "-n", 5)
     run("corpus", "pack", "train")
     assert run("corpus", "info", "train.npz").stdout.startswith("5 boards")
+    Path("train").rename("train.v2")
+    run("corpus", "pack", "train.v2")
+    assert Path("train.v2.npz").is_file()
+    assert "need the name of a file" in run("corpus", "pack", "-", code=2).stderr
 
 
 def test_a_corpus_that_is_nowhere_is_said(tmp_path: Path) -> None:

@@ -316,9 +316,13 @@ def corpus_pack(
     Examples:
       maskoban corpus pack boxoban-levels/medium/train medium-train.npz
     """
+    from maskoban.boards import MaskobanError
     from maskoban.training.corpus import pack
 
-    target = out or Path(f"{levels.resolve().stem}.npz")
+    if out is None and str(levels) == "-":
+        raise MaskobanError("levels of standard input need the name of a file to pack them into")
+    here = levels.resolve()
+    target = out or Path(f"{here.name if here.is_dir() else here.stem}.npz")
     print(pack(levels, target))
     print(f"packed into {target}, {target.stat().st_size / 1e6:.2f} MB", file=sys.stderr)
 
@@ -634,6 +638,8 @@ def evaluate(
 
     if boards is not None and model_name is not None:
         raise MaskobanError("either --model or --boards: there is one generator in a report")
+    if boards is not None and (polish is not None or critic is not None):
+        raise MaskobanError("--polish and --critic are for a model: the boards of --boards are drawn already")
     check_place_and_needs(out)
     source = boards or maskoban.load(model_name or "best", device)
     own_polish, own_critic = (

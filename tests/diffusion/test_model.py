@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, get_args
@@ -274,6 +275,7 @@ def crowded(symbols: str) -> np.ndarray:
         (crowded("@$$$."), "the board has 3 boxes and 1 goals, and 1 masked cells cannot make up the difference"),
         (crowded("$$.."), None),  # the one cell becomes the player
         (crowded("$..") , "the board has 1 boxes and 2 goals, and 1 masked cells cannot make up the difference"),
+        (room(r1c1="@") + 9 * np.eye(10, dtype=np.uint8), "row 0, column 0 (from 0) holds 9, which is no tile"),
         (np.full((8, 8), WALL, np.uint8), "the board is 8x8, but model 'best' draws 10x10 boards"),
     ],
 )  # fmt: skip
@@ -305,8 +307,9 @@ def test_impossible_ways_of_drawing_are_refused(model: Model, how: dict[str, Any
 
 
 def test_no_boards_are_refused(model: Model) -> None:
-    with pytest.raises(MaskobanError, match="the number of boards must be at least 1, not 0"):
-        model.sample(0)
+    for none in (model.sample, model.generate, partial(model.complete, room(r1c1="@"))):
+        with pytest.raises(MaskobanError, match="the number of boards must be at least 1, not 0"):
+            none(n=0)
 
 
 def test_filters_keep_the_first_that_pass(model: Model) -> None:
@@ -360,6 +363,13 @@ def test_what_cannot_be_loaded_says_why(source: str, kind: dict[str, Any], sente
     with pytest.raises(MaskobanError) as caught:
         load(source, **kind)
     assert str(caught.value).startswith(sentence)
+
+
+def test_a_graph_is_loaded_by_its_folder(tmp_path: Path) -> None:
+    with pytest.raises(
+        MaskobanError, match=r"model\.int8\.onnx: a model is loaded by its folder, in int8 with"
+    ):
+        load(tmp_path / "model.int8.onnx")
 
 
 def test_a_broken_export_is_refused(tmp_path: Path) -> None:

@@ -55,6 +55,13 @@ def test_temperature_raises_probabilities_to_its_inverse(temperature: float) -> 
     assert agrees(np.bincount(boards.ravel(), minlength=TILES), sharpened / sharpened.sum())
 
 
+def test_the_coldest_drawing_takes_the_most_probable_tile() -> None:
+    p = some_distributions(1)
+    dummy = Dummy(p, 1, 1)
+    boards = draw(dummy, blank(dummy, 9), seed=2, how=Drawing(1e-310)).boards
+    assert (boards == p[0].argmax()).all()
+
+
 def test_one_cell_at_a_time_draws_a_joint_distribution_exactly() -> None:
     joint = Joint(0)
     boards = draw(joint, blank(joint, 40_000), seed=3).boards

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskoban.boards import MaskobanError
+from maskoban.boards import MaskobanError, write
 from maskoban.evaluation import measuring, report
 from maskoban.evaluation.figures import FIGURES
 from maskoban.evaluation.measuring import Plan
@@ -189,6 +189,17 @@ def test_a_corpus_that_turns_up_is_used(tmp_path: Path, run_folder: Path) -> Non
     assert "distances" in evaluate(model, tmp_path / "report", plan)["notes"]
     corpus.write_bytes((run_folder / "corpus.npz").read_bytes())
     assert "distances" in evaluate(model, tmp_path / "report", plan)["measures"]
+
+
+def test_a_corpus_that_grows_is_looked_through_again(tmp_path: Path) -> None:
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    write(tmp_path / "boards.npz", drawn(SOLVABLE))
+    for number, board in enumerate((ONE_WALL, SOLVABLE)):
+        write(corpus / f"{number}.xsb", drawn(board))
+        made = evaluate(tmp_path / "boards.npz", tmp_path / "report", Plan(corpus=str(corpus)))
+        assert made["measures"]["distances"]["corpus_levels"] == number + 1
+        assert made["measures"]["distances"]["exact"] == number
 
 
 def test_boards_of_a_file_are_measured_like_those_of_the_model(whole_report: Whole, tmp_path: Path) -> None:

@@ -49,6 +49,15 @@ def test_beyond_this_machine_a_token_is_made() -> None:
         assert httpx.get(f"{place}api/health", headers=known, timeout=30).status_code == 200
 
 
+def test_the_printed_address_opens_whatever_the_token_is_made_of() -> None:
+    with (
+        command("--host", "0.0.0.0", "--token", "Zk3+/q== &%#") as (_, address),
+        httpx.Client(timeout=30) as browser,
+    ):
+        assert browser.get(address, follow_redirects=True).status_code == 200
+        assert browser.get(f"{address.partition('?')[0]}api/health").status_code == 200
+
+
 def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

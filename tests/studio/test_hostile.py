@@ -99,6 +99,8 @@ RAW: list[tuple[str, bytes, int, str]] = [
     ("another site's name (DNS rebinding)", request("/", host="evil.example"), 421, "wrong-host"),
     ("another site's name with our port", request("/api/health", host="evil.example:80"), 421, "wrong-host"),
     ("no host", b"GET / HTTP/1.0\r\n\r\n", 421, "wrong-host"),
+    ("an origin that is no address", request("/api/solve", *JSON, "Origin: http://[", method="POST", body=BODY),
+     403, "other sites"),
     ("a page of another site", request("/api/solve", *JSON, "Origin: http://evil.example", method="POST", body=BODY),
      403, "other sites"),
     ("a form of another site", request("/api/solve", *JSON, "Sec-Fetch-Site: cross-site", method="POST", body=BODY),

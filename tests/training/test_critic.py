@@ -179,6 +179,7 @@ def test_what_cannot_be_learned_from_is_refused(place: Path, tmp_path: Path) -> 
     assert said("--boards-out", nowhere) == f"{nowhere}: cannot be written: No such file or directory"
     text = tmp_path / "text.npz"
     text.write_text("no boards")
+    assert said("--out", text / "deeper") == f"{text}: is a file, and a folder for the run is wanted"
     for file in (nowhere, text):
         begins = f"{file}: neither a number of drawings nor an npz file with `boards`: "
         assert said("--drawn", file).startswith(begins)
@@ -207,3 +208,18 @@ def test_the_command_refuses_in_one_sentence(
     said = capsys.readouterr().err
     assert said.startswith("maskoban critic: nowhere")
     assert said.count("\n") == 1
+
+
+def test_ctrl_c_ends_the_command_with_a_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def pressed(_: list[str]) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run", pressed)
+    with pytest.raises(SystemExit) as left:
+        command.main()
+    assert left.value.code == 130
+    assert (
+        capsys.readouterr().err == "maskoban critic: interrupted; the best critic so far is in its folder\n"
+    )

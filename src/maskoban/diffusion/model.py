@@ -126,6 +126,8 @@ def model_folder(source: str | os.PathLike[str]) -> Path:
     path = Path(name)
     if path.is_dir():
         return path
+    if path.suffix == ".onnx" and path.name != "model.onnx":
+        raise MaskobanError(f"{name}: a model is loaded by its folder, in int8 with precision='int8'")
     if path.is_file():
         return path.parent if path.name == "model.onnx" else path
     if name.count("/") == 1 and not name.startswith((".", "/", "~")):
@@ -292,6 +294,7 @@ class Model:
         """
         if difficulty is not None and difficulty not in WORDS:
             raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {difficulty!r}")
+        _check_count(n)
         filtered = only_solvable or difficulty is not None or boxes is not None
         kept: dict[int, Level] = {}
         drawn = 0
@@ -329,6 +332,7 @@ class Model:
         tokens = board.tokens if isinstance(board, Level) else board
         title = board.title if isinstance(board, Level) else ""
         self._check_demand(tokens)
+        _check_count(n)
         start = np.repeat(tokens[None], n, axis=0)
         drawing = self.drawing(how, from_nothing=False)
         drawn = draw_many(self.denoiser, start, seed, drawing, progress=progress)
@@ -378,8 +382,7 @@ class Model:
         return Drawing(**how | own)  # type: ignore[arg-type]
 
     def _blank(self, n: int) -> Tokens:
-        if n < 1:
-            raise MaskobanError(f"the number of boards must be at least 1, not {n}")
+        _check_count(n)
         return blank(self.denoiser, n)
 
     def _check_demand(self, tokens: Tokens) -> None:
@@ -387,6 +390,10 @@ class Model:
         if tokens.shape != (self.height, self.width):
             size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
             raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards")
+        row, column = np.nonzero(tokens > MASK)
+        if len(row):
+            where = f"row {row[0]}, column {column[0]} (from 0)"
+            raise MaskobanError(f"{where} holds {tokens[row[0], column[0]]}, which is no tile")
         rim = np.ones(tokens.size, bool)
         rim[drawn_cells(self.denoiser)] = False
         row, column = np.nonzero(rim.reshape(tokens.shape) & (tokens != WALL))
@@ -407,6 +414,11 @@ class Model:
             raise MaskobanError(
                 f"the board has {boxes} boxes and {goals} goals, and {masks} masked cells cannot make up the difference"
             )
+
+
+def _check_count(n: int) -> None:
+    if n < 1:
+        raise MaskobanError(f"the number of boards must be at least 1, not {n}")
 
 
 def _passing(

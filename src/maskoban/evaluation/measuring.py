@@ -143,7 +143,8 @@ class Measuring:
         )
         self._measure("duplicates", lambda: count_duplicates(boards))
         try:
-            self._measure("distances", self._distances, corpus=_file_or_name(self.plan.corpus))
+            levels = training_levels(self.plan.corpus)
+            self._measure("distances", lambda: self._distances(levels), corpus=fingerprint(levels))
         except MaskobanError as error:
             self.notes["distances"] = str(error)
 
@@ -190,7 +191,7 @@ class Measuring:
         beside = sorted(path.name for path in Path(log).parent.glob("*.npy"))
         self.measures["training"] = self.stages.numbers(
             "training",
-            {"log": _file_or_name(log), "beside": beside, "maskoban": maskoban.__version__},
+            {"log": _contents(Path(log)), "beside": beside, "maskoban": maskoban.__version__},
             lambda: read_training(log, LIMITS),
         )
 
@@ -232,8 +233,7 @@ class Measuring:
         medians = measure_culprits(sample.boards, sample.probabilities, self.mending)
         return {**vars(medians), "edges": edges, "histogram": culprits, "other_histogram": others}
 
-    def _distances(self) -> dict[str, Any]:
-        levels = training_levels(self.plan.corpus)
+    def _distances(self, levels: Tokens) -> dict[str, Any]:
         distances = nearest_distances(self.sample.boards, levels, progress=self.progress)
         return {
             **vars(measure_distances(distances)),
@@ -257,7 +257,6 @@ class Measuring:
         return {"boards": self.sample.fingerprint, **self._yardstick}
 
 
-def _file_or_name(source: str) -> str:
-    """A file by its contents, anything else by its name."""
-    path = Path(source)
-    return sha256(path.read_bytes()).hexdigest()[:16] if path.is_file() else source
+def _contents(file: Path) -> str:
+    """A hash of a file; nothing where there is none, which its reader will say."""
+    return sha256(file.read_bytes()).hexdigest()[:16] if file.is_file() else ""

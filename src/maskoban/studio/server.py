@@ -8,6 +8,7 @@ import sys
 import threading
 import webbrowser
 from contextlib import suppress
+from urllib.parse import quote
 
 import uvicorn
 from fastapi import FastAPI
@@ -39,7 +40,7 @@ def run(host: str, port: int, token: str | None, browser: bool) -> None:
         taken = listener.getsockname()[1]
         name = f"[{host}]" if ":" in host else host
         shown = "127.0.0.1" if host in ("0.0.0.0", "::") else name
-        address = f"http://{shown}:{taken}/" + (f"?token={token}" if token else "")
+        address = f"http://{shown}:{taken}/" + (f"?token={quote(token, safe='')}" if token else "")
         print(f"maskoban studio: {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
         if browser:
             threading.Timer(0.5, webbrowser.open, [address]).start()

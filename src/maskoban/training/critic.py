@@ -214,14 +214,13 @@ def scores(
 
 
 def auc(high: Scores, low: Scores) -> float:
-    """How often a score of the first kind is above one of the second.
+    """How often a score of the first kind is above one of the second; equal ones count half.
 
-    >>> auc(np.array([2.0, 3.0]), np.array([1.0, 2.5]))
-    0.75
+    >>> auc(np.array([2.0, 3.0]), np.array([1.0, 2.5])), auc(np.zeros(3), np.zeros(2))
+    (0.75, 0.5)
     """
-    both = np.concatenate([high, low])
-    rank = np.empty(len(both))
-    rank[np.argsort(both, kind="stable")] = np.arange(len(both))
+    _, place, count = np.unique(np.concatenate([high, low]), return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count + 1) / 2)[place]  # from 0 on, equals at the mean of theirs
     return float((rank[: len(high)].sum() - len(high) * (len(high) - 1) / 2) / (len(high) * len(low)))
 
 
@@ -305,8 +304,9 @@ def run(arguments: list[str]) -> float:
     settings = CriticSettings(**{k[2:]: v for k, v in vars(a).items() if k.startswith("s_")})
     if a.boards_out is not None:
         check_place(a.boards_out)
-    if a.out.exists() and not a.out.is_dir():
-        raise MaskobanError(f"{a.out}: is a file, and a folder for the run is wanted")
+    there = next(place for place in (a.out, *a.out.parents) if place.exists())
+    if not there.is_dir():
+        raise MaskobanError(f"{there}: is a file, and a folder for the run is wanted")
     denoiser, facts = load_torch(_folder(a.model), a.device)
     real, held = (_cells(denoiser, load(corpus), corpus) for corpus in (a.corpus, a.held_out))
     boards, polish = drawings(denoiser, a.drawn, a.polish, facts.get("polish", 0), settings.seed)
@@ -328,6 +328,9 @@ def main() -> None:
     except MaskobanError as error:
         print(f"maskoban critic: {error}", file=sys.stderr)
         sys.exit(2)
+    except KeyboardInterrupt:
+        print("maskoban critic: interrupted; the best critic so far is in its folder", file=sys.stderr)
+        sys.exit(130)
 
 
 if __name__ == "__main__":
