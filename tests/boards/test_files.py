@@ -108,6 +108,15 @@ def test_a_real_pipe(tmp_path):
     assert text.decode() == f"{LEVELS[0]}\n\n{LEVELS[1]}\n"
 
 
+def test_a_pipe_is_read_as_it_comes(monkeypatch):
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as piped, os.fdopen(writing, "w") as pipe:
+        monkeypatch.setattr(sys, "stdin", piped)
+        print(f"{LEVELS[0]}\n\n{LEVELS[1]}\n\n{LEVELS[0]}\n", file=pipe, flush=True)
+        levels = stream("-")
+        assert [next(levels), next(levels)] == LEVELS  # though more may follow
+
+
 def test_a_failed_write_leaves_what_was_there(tmp_path):
     def levels():
         yield LEVELS[0]

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import pickle
+import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +122,40 @@ def test_levels_from_a_file_a_folder_an_array_and_a_list(tmp_path: Path) -> None
         seen, _ = envs.reset(seed=0)
         assert {board.tobytes() for board in seen} == {board.tobytes() for board in boards}
     assert boards.flags.writeable, "the array of the caller is left alone"
+
+
+def test_an_array_may_change_afterwards() -> None:
+    boards = np.stack([Level.parse(board).tokens for board in SOLVABLE])
+    env = SokobanEnv(boards)
+    before, _ = env.reset(seed=0)
+    boards[:] = 0
+    assert np.array_equal(env.reset(seed=0)[0], before)
+
+
+def test_levels_of_many_sizes_come_through_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"#@$.#\n\n#@ $.#\n")
+    os.close(writing)
+    with os.fdopen(reading) as piped:
+        monkeypatch.setattr(sys, "stdin", piped)
+        assert SokobanEnv("-").observation_space.shape == (1, 6)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are not forked")
+def test_a_model_that_has_drawn_is_shared_with_forked_environments() -> None:
+    levels = DrawnLevels(steps=2, only_solvable=False)
+    SokobanEnv(levels).reset(seed=0)
+    with closing(gymnasium.make_vec(ID, 2, "async", {"context": "fork"}, levels=levels)) as envs:
+        envs.reset_async(seed=5)
+        seen, _ = envs.reset_wait(timeout=60)
+    assert np.array_equal(seen[0], SokobanEnv(levels).reset(seed=5)[0])
+
+
+def test_a_model_can_be_sent_to_another_process() -> None:
+    model = load()
+    model.sample(1, seed=3, steps=1)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.sample(2, seed=3), model.sample(2, seed=3))
 
 
 def test_levels_of_many_sizes_are_filled_up_with_wall_and_told_as_they_were(tmp_path: Path) -> None:

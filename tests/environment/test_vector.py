@@ -129,6 +129,8 @@ def test_what_can_be_wrong() -> None:
     modes = "NextStep, SameStep, Disabled"
     assert refusal(2, TWO, autoreset_mode="never") == f"autoreset_mode is one of {modes}, not 'never'"
     assert refusal(2, TWO, render_mode="human").startswith("a render mode is None, rgb_array or ansi")
+    five = {"level": 5}
+    assert refusal(2, TWO, options=five) == "a level is a Level, a text or an array, not int"
     three = {"level": [*TWO, "#@$.#"]}
     assert refusal(2, TWO, options=three) == "3 levels for 2 environments; expected one, or one for each"
     assert refusal(2, TWO, options={"level": "#@ $.#"}).startswith("a level of 1x6 does not fit")

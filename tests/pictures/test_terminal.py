@@ -33,7 +33,8 @@ def test_without_colours_there_are_plain_letters_that_can_be_read_back() -> None
         Console(file=io.StringIO()),
         Console(file=io.StringIO(), force_terminal=True, no_color=True),
     ):
-        assert Level.parse(board_text(HOUSE.tokens, console).plain) == HOUSE
+        for level in (HOUSE, Level.parse("#####\n-----\n#@$.#\n#####")):  # with a row of floor only
+            assert Level.parse(board_text(level.tokens, console).plain) == level
 
 
 def test_boards_stand_side_by_side_with_captions_wrapped_below() -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -293,20 +293,53 @@ def _boards(name: str) -> Iterator[Tokens]:
 
 @contextmanager
 def _opened(name: str) -> Iterator[tuple[BinaryIO, bytes]]:
-    """A file, and how it begins; a pipe is first kept in a file, for some formats seek."""
+    """A file, and how it begins. A pipe is read as it comes, or where the format seeks, kept in a file first."""
     if name == "-" and sys.stdin is None:
         raise LevelFileError("-", "standard input is closed")
     with _said(name, "read"), ExitStack() as stack:
         source: BinaryIO = sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
-        if not source.seekable():
-            copy = stack.enter_context(tempfile.TemporaryFile())
-            shutil.copyfileobj(source, copy)
-            copy.seek(0)
-            source = copy
-        start = source.tell()
-        head = source.read(_HEAD)
-        source.seek(start)
+        if source.seekable():
+            start = source.tell()
+            head = source.read(_HEAD)
+            source.seek(start)
+        else:
+            pipe = cast(io.BufferedReader, source)
+            head = _first_bytes(pipe)
+            source = io.BufferedReader(_Pipe(head, pipe))
+            if detect(head) != "xsb":
+                copy = stack.enter_context(tempfile.TemporaryFile())
+                shutil.copyfileobj(source, copy)
+                copy.seek(0)
+                source = copy
         yield source, head
+
+
+def _first_bytes(pipe: io.BufferedReader) -> bytes:
+    """As much of a pipe as is there, and at least as much as tells the formats apart."""
+    head = b""
+    while len(head.lstrip()) < 4 and len(head) < _HEAD:
+        part = pipe.read1(_HEAD)
+        if not part:
+            break
+        head += part
+    return head
+
+
+class _Pipe(io.RawIOBase):
+    """A pipe from its beginning, though its head was read already."""
+
+    def __init__(self, head: bytes, pipe: io.BufferedReader) -> None:
+        self._head, self._pipe = head, pipe
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, into: Any) -> int:
+        if not self._head:
+            self._head = self._pipe.read1(len(into))
+        data, self._head = self._head[: len(into)], self._head[len(into) :]
+        into[: len(data)] = data
+        return len(data)
 
 
 def _write_folder(folder: str, levels: Iterator[Level], format: str | None) -> None:

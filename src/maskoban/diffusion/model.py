@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
@@ -68,7 +69,7 @@ def load(
         from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # other devices need no ONNX Runtime
 
         exported = OnnxDenoiser(graph, threads)
-        critic = _late(folder / "critic.onnx", lambda file: _onnx_critic(file, threads))
+        critic = _late(folder / "critic.onnx", partial(_onnx_critic, folder / "critic.onnx", threads))
         return Model(exported, exported.facts, folder, critic)
     if precision == "int8":
         raise MaskobanError(f"{source}: int8 is for exported models on a cpu")
@@ -81,7 +82,7 @@ def load(
 
         torch.set_num_threads(threads)
     denoiser, facts = load_torch(folder, device)
-    critic = _late(folder / "critic.safetensors", lambda file: load_torch_critic(file.parent, device))
+    critic = _late(folder / "critic.safetensors", partial(load_torch_critic, folder, device))
     return Model(denoiser, facts, folder, critic)
 
 
@@ -92,6 +93,9 @@ class LateCritic:
         self._load, self._loading = load, Lock()
         self._critic: Critic | None = None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return LateCritic, (self._load,)
+
     def scores(self, tokens: Tokens) -> NDArray[np.float32]:
         """What the critic says."""
         with self._loading:
@@ -99,8 +103,8 @@ class LateCritic:
         return self._critic.scores(tokens)
 
 
-def _late(file: Path, load: Callable[[Path], Critic]) -> Critic | None:
-    return LateCritic(lambda: load(file)) if file.is_file() else None
+def _late(file: Path, load: Callable[[], Critic]) -> Critic | None:
+    return LateCritic(load) if file.is_file() else None
 
 
 def _onnx_critic(file: Path, threads: int | None) -> Critic:

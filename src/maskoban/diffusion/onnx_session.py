@@ -27,8 +27,8 @@ class OnnxSession:
     """
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
-        self.threads = threads or _cores()
-        self._pool = ThreadPoolExecutor(self.threads, thread_name_prefix="evaluating")
+        self.path, self.threads = path, threads or _cores()
+        self._pool, self._process = self._new_pool(), os.getpid()
         options = ort.SessionOptions()
         options.log_severity_level = 3
         options.intra_op_num_threads = 1
@@ -41,6 +41,12 @@ class OnnxSession:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise MaskobanError(f"{path}: not a model maskoban can load: {reason}") from error
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnnxSession, (self.path, self.threads)
+
+    def _new_pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.threads, thread_name_prefix="evaluating")
+
     def run(self, feed: Mapping[str, NDArray[np.int64]], boards: int, most: int) -> NDArray[np.float32]:
         """The graph's output for so many boards, at most ``most`` of them evaluated at once by a thread."""
         share = min(most, -(-boards // self.threads))
@@ -51,6 +57,8 @@ class OnnxSession:
             result: NDArray[np.float32] = output
             return result
 
+        if self._process != os.getpid():  # threads do not survive a fork
+            self._pool, self._process = self._new_pool(), os.getpid()
         side_by_side = map if self.threads == 1 else self._pool.map
         return np.concatenate(list(side_by_side(evaluate, shares)))
 

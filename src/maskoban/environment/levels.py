@@ -58,7 +58,7 @@ class LevelSet:
 
     def __init__(self, levels: Iterable[LevelLike], name: str = "level") -> None:
         if isinstance(levels, np.ndarray) and levels.ndim == 3 and levels.dtype == np.uint8:
-            self.boards: Tokens = np.ascontiguousarray(levels).view()
+            self.boards: Tokens = np.array(levels, order="C")  # a copy: whoever gave it may change it
             self.sizes = np.broadcast_to(levels.shape[1:], (len(levels), 2))
         else:
             each = [as_level(level) for level in levels]
@@ -78,6 +78,8 @@ class LevelSet:
     def read(cls, path: str | os.PathLike[str]) -> LevelSet:
         """The levels of a file or a folder, in any format maskoban reads."""
         name = f"{os.fspath(path)}, level"
+        if os.fspath(path) == "-":  # which can be read only once
+            return cls(read(path), name)
         try:
             return cls(read_boards(path), name)  # many times faster, where all boards have one size
         except LevelFileError:

@@ -156,6 +156,8 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
         """The boards asked for: one for all, or one for each."""
         if isinstance(wish, Level | str) or (isinstance(wish, np.ndarray) and wish.ndim == 2):
             levels = [as_level(wish)] * n
+        elif not isinstance(wish, Iterable):
+            raise MaskobanError(f"a level is a Level, a text or an array, not {type(wish).__name__}")
         else:
             levels = [as_level(level) for level in wish]
         if len(levels) != n:

@@ -8,6 +8,7 @@ from itertools import zip_longest
 from rich.console import Console
 from rich.text import Text
 
+from maskoban.boards import Level
 from maskoban.boards.tiles import (
     BOX,
     BOX_ON_GOAL,
@@ -16,7 +17,6 @@ from maskoban.boards.tiles import (
     MASK,
     PLAYER,
     PLAYER_ON_GOAL,
-    SYMBOLS,
     WALL,
     Tokens,
 )
@@ -50,8 +50,7 @@ def board_text(tokens: Tokens, console: Console) -> Text:
     '@$.'
     """
     if not console.is_terminal or console.no_color or console.color_system is None:
-        rows = ("".join(SYMBOLS[token] for token in row).rstrip() for row in tokens.tolist())
-        return Text("\n".join(rows))
+        return Text(str(Level(tokens)))
     shown = looks(tokens)
     text = Text()
     for row, look_row in zip(tokens.tolist(), shown.tolist(), strict=True):
