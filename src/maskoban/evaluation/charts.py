@@ -344,6 +344,8 @@ def training(data: dict[str, Any]) -> Figure:
         textcoords="offset points",
         color=theme.PAPER,
     )
+    low, high = solvable.get_ylim()
+    solvable.set_ylim(low, max(high, PAPER["solvable"].value + 0.15 * (high - low)))  # room for these words
     solvable.yaxis.set_major_formatter(_PERCENT)
     solvable.set_title("solvable")
     solvable.set_xlabel("training steps")
