@@ -17,6 +17,7 @@ from maskoban.boards import MaskobanError
 from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.making import make
+from maskoban.bulk.verifying import verify
 from maskoban.diffusion.model import load
 from tests.bulk.conftest import contents
 from tests.bulk.dice import open_way
@@ -120,14 +121,16 @@ def test_a_finished_dataset_is_left_alone(dataset: Path, dice: str, in_process: 
     assert {path: path.stat().st_mtime_ns for path in dataset.rglob("*")} == before
 
 
+@pytest.mark.parametrize("shard_size", [64, 1])  # of the small ones half are empty
 def test_with_a_filter_the_first_that_pass_are_kept(
-    dice: str, tmp_path: Path, in_process: list[Shard]
+    shard_size: int, dice: str, tmp_path: Path, in_process: list[Shard]
 ) -> None:
-    job = Job(200, seed=7, solvable_only=True)
+    job = Job(200, seed=7, solvable_only=True, shard_size=shard_size)
     make(job, tmp_path / "solvable", dice)
     boards = load(dice).sample(1000, 7)
     passing = [number for number, solvable in enumerate(open_way(boards)) if solvable]
     assert numbers(tmp_path / "solvable") == passing[:200]
+    assert verify(tmp_path / "solvable") == []
 
 
 def test_a_filtered_dataset_is_the_same_wherever_it_was_interrupted(
