@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from maskoban.boards import MaskobanError
+from maskoban.bulk import dataset as bulk_dataset
 from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.making import make
@@ -183,10 +185,27 @@ def test_another_model_is_refused(dataset: Path, dice: str, tmp_path: Path) -> N
 
 
 def test_a_folder_somebody_is_at_work_in_is_refused(dataset: Path, dice: str) -> None:
-    with open(dataset / "job.json") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    place = Dataset(dataset)
+    with (
+        place.begun(place.settings()),
+        pytest.raises(MaskobanError, match="another process is making this dataset"),
+    ):
+        make(JOB, dataset, dice)
+
+
+def test_of_two_that_begin_at_once_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Dataset(tmp_path / "dataset")
+    write = bulk_dataset._write_json
+
+    def write_while_another_begins(*what: Any) -> None:
+        monkeypatch.setattr(bulk_dataset, "_write_json", write)
         with pytest.raises(MaskobanError, match="another process is making this dataset"):
-            make(JOB, dataset, dice)
+            another.enter_context(place.begun({"seed": 7}))
+        write(*what)
+
+    monkeypatch.setattr(bulk_dataset, "_write_json", write_while_another_begins)
+    with ExitStack() as another, place.begun({"seed": 7}):
+        assert (place.path / "job.json").exists()
 
 
 def test_strange_files_are_refused(dataset: Path, dice: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -56,21 +56,13 @@ class Dataset:
     @contextmanager
     def begun(self, settings: dict[str, Any]) -> Iterator[None]:
         """The folder, made or found with these very settings, and nobody else at work in it."""
-        file = self.path / "job.json"
-        try:
-            self.data.mkdir(parents=True, exist_ok=True)
-            if not file.exists() and any(self.data.iterdir()):
-                raise MaskobanError(
-                    f"{self.path}: there is something in data/ that maskoban did not put there"
-                )
-            if not file.exists():
-                _write_json(file, settings)
-            lock = open(file, "rb")  # noqa: SIM115 - closed below, and by the system when we are killed
-        except OSError as error:
-            raise MaskobanError(f"{self.path}: cannot be written: {error.strerror or error}") from None
-        with lock:
-            _lock(lock.fileno(), self.path)
-            self._check(settings)
+        with ExitStack() as held:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                _lock(self.path, held)
+                self._begin(settings)
+            except OSError as error:
+                raise MaskobanError(f"{self.path}: cannot be written: {error.strerror or error}") from None
             self._tidy()
             try:
                 yield
@@ -88,7 +80,15 @@ class Dataset:
             raise MaskobanError(f"{file}: cannot be read: {error}") from None
         return kept
 
-    def _check(self, settings: dict[str, Any]) -> None:
+    def _begin(self, settings: dict[str, Any]) -> None:
+        """Write the settings down, or hold them against those that were."""
+        self.data.mkdir(exist_ok=True)
+        if not (self.path / "job.json").exists():
+            if any(self.data.iterdir()):
+                raise MaskobanError(
+                    f"{self.path}: there is something in data/ that maskoban did not put there"
+                )
+            _write_json(self.path / "job.json", settings)
         differs = difference(self.settings(), json.loads(json.dumps(settings)))
         if differs is not None:
             raise MaskobanError(
@@ -224,12 +224,16 @@ def _write_json(file: Path, value: dict[str, Any]) -> None:
         out.write((json.dumps(value, indent=1) + "\n").encode())
 
 
-def _lock(descriptor: int, folder: Path) -> None:
-    """Nobody else may work in this folder while the file is open."""
+def _lock(folder: Path, held: ExitStack) -> None:
+    """Nobody else may work in this folder while this is held. Its files are replaced, so it is locked itself."""
     try:
         import fcntl
     except ImportError:  # Windows; two jobs would only do each other's work again
         return
+    descriptor = os.open(
+        folder, os.O_RDONLY
+    )  # closed by whoever holds it, and by the system when we are killed
+    held.callback(os.close, descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
