@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 
 from maskoban.boards import MaskobanError
 from maskoban.bulk import dataset as bulk_dataset
+from maskoban.bulk import making
 from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.making import make
@@ -208,15 +210,44 @@ def test_of_two_that_begin_at_once_one_is_refused(tmp_path: Path, monkeypatch: p
         assert (place.path / "job.json").exists()
 
 
-def test_strange_files_are_refused(dataset: Path, dice: str, tmp_path: Path) -> None:
+def test_strange_files_are_refused(dataset: Path, dice: str) -> None:
     (dataset / "manifest.json").unlink()
     (dataset / "data" / "holiday.jpg").touch()
     with pytest.raises(MaskobanError, match=r"holiday\.jpg: no file of this dataset"):
         make(JOB, dataset, dice)
-    (tmp_path / "mine" / "data").mkdir(parents=True)
-    (tmp_path / "mine" / "data" / "thesis.tex").touch()
-    with pytest.raises(MaskobanError, match="something in data/ that maskoban did not put there"):
+
+
+@pytest.mark.parametrize("mine", ["README.md", ".download.part", "manifest.json", "data/thesis.tex"])
+def test_a_folder_of_other_things_is_refused_and_left_alone(mine: str, dice: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine" / mine
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    with pytest.raises(MaskobanError, match="mine: holds something else; expected a new or an empty folder"):
         make(JOB, tmp_path / "mine", dice)
+    assert contents(tmp_path / "mine") == {mine: b"{}"}
+
+
+def test_where_nothing_was_made_yet_other_settings_begin_anew(
+    dataset: Path, dice: str, tmp_path: Path, in_process: list[Shard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_device(*_: object) -> None:
+        raise MaskobanError("drawing on cuda needs torch")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "_engine", no_device)
+        with pytest.raises(MaskobanError, match="needs torch"):
+            make(replace(JOB, device="cuda"), tmp_path / "again", dice)
+    make(JOB, tmp_path / "again", dice)
+    assert contents(tmp_path / "again") == contents(dataset)
+
+
+def test_killed_while_it_wrote_its_settings_it_begins_again(
+    dataset: Path, dice: str, tmp_path: Path, in_process: list[Shard]
+) -> None:
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / ".job.json.0a1b2c3d.part").write_text('{"coun')
+    make(JOB, tmp_path / "again", dice)
+    assert contents(tmp_path / "again") == contents(dataset)
 
 
 @pytest.mark.parametrize("place", ["/dev/null/dataset", "/proc/dataset"])

@@ -1,8 +1,8 @@
 """The folder of a dataset: shards, what they are checked against, and the settings they are made with.
 
-``job.json`` is written first and never changes; ``data/`` holds a Parquet file a shard, written beside and renamed;
-``README.md`` describes the dataset; ``manifest.json`` is written last, so a folder that has one is finished. Until
-then ``.receipts.jsonl`` remembers the checksum of every shard that was made.
+``job.json`` is written first and never changes once a shard is made; ``data/`` holds a Parquet file a shard, written
+beside and renamed; ``README.md`` describes the dataset; ``manifest.json`` is written last, so a folder that has one is
+finished. Until then ``.receipts.jsonl`` remembers the checksum of every shard that was made.
 """
 
 from __future__ import annotations
@@ -81,19 +81,19 @@ class Dataset:
         return kept
 
     def _begin(self, settings: dict[str, Any]) -> None:
-        """Write the settings down, or hold them against those that were."""
-        self.data.mkdir(exist_ok=True)
-        if not (self.path / "job.json").exists():
-            if any(self.data.iterdir()):
-                raise MaskobanError(
-                    f"{self.path}: there is something in data/ that maskoban did not put there"
-                )
-            _write_json(self.path / "job.json", settings)
-        differs = difference(self.settings(), json.loads(json.dumps(settings)))
-        if differs is not None:
+        """Write the settings down, or hold them against those that were: once a shard is made they stay."""
+        # What a process killed at its very start left of the settings does not count.
+        there = {path.name for path in self.path.iterdir() if not path.match(".job.json.*.part")}
+        if there and "job.json" not in there:
+            raise MaskobanError(f"{self.path}: holds something else; expected a new or an empty folder")
+        differs = difference(self.settings(), json.loads(json.dumps(settings))) if there else None
+        if differs is not None and (there - {"job.json", "data"} or any(self.data.glob("*"))):
             raise MaskobanError(
                 f"{self.path} was begun with {differs}: give the same settings again, or another folder"
             )
+        if differs is not None or not there:
+            _write_json(self.path / "job.json", settings)
+        self.data.mkdir(exist_ok=True)
 
     def _tidy(self) -> None:
         """Take away what a killed process had begun to write, and what a finished dataset no longer needs."""
