@@ -27,8 +27,15 @@ def test_a_changed_byte_is_found(dataset: Path) -> None:
     changed = bytearray(path.read_bytes())
     changed[-20] ^= 1
     path.write_bytes(changed)
-    problems = verify(dataset, sample=0)
-    assert problems[0] == f"{path.name}: not the file that was written, by its checksum"
+    assert verify(dataset) == [f"{path.name}: not the file that was written, by its checksum"]
+
+
+def test_of_a_changed_file_no_more_is_said(dataset: Path) -> None:
+    before = (dataset / "manifest.json").read_bytes()
+    forge(dataset, tokens=lambda _: [9], board=lambda _: None)
+    (dataset / "manifest.json").write_bytes(before)
+    (problem,) = verify(dataset)
+    assert problem.endswith(".parquet: not the file that was written, by its checksum")
 
 
 def test_missing_and_strange_files_are_found(dataset: Path) -> None:
@@ -61,7 +68,12 @@ def forge(dataset: Path, **changes: Callable[[Any], Any]) -> None:
         ({"solution": lambda _: "LLRR"}, r"its solution breaks the rules at step 0 \('L'\)"),
         ({"pushes": lambda pushes: pushes + 1}, "3 pushes and 2 moves, and its solution has 2 and 2"),
         ({"id": lambda _: "0" * 32}, "board, tokens and ids do not belong together"),
+        ({"solution": lambda _: None}, "solved, and there is no solution"),
         ({"board": lambda board: board.replace("$", " ")}, "board, tokens and ids do not belong together"),
+        ({"board": lambda _: None}, "its text and its tokens are not of one board"),
+        ({"tokens": lambda _: None}, "its text and its tokens are not of one board"),
+        ({"tokens": lambda tokens: [9, *tokens[1:]]}, "its text and its tokens are not of one board"),
+        ({"tokens": lambda tokens: tokens[1:]}, "its text and its tokens are not of one board"),
     ],
 )
 def test_a_row_that_is_not_true_is_found(dataset: Path, changes: Any, said: str) -> None:
@@ -80,4 +92,12 @@ def test_what_is_no_dataset_or_not_finished_is_said(dataset: Path, tmp_path: Pat
         verify(tmp_path)
     (dataset / "manifest.json").unlink()
     with pytest.raises(MaskobanError, match="is not finished"):
+        verify(dataset)
+
+
+@pytest.mark.parametrize("name", ["job.json", "manifest.json"])
+@pytest.mark.parametrize("value", ["{}", "[]", "null", '{"shards": [{}]}', "{"])
+def test_a_file_that_says_something_else_is_named(name: str, value: str, dataset: Path) -> None:
+    (dataset / name).write_text(value)
+    with pytest.raises(MaskobanError, match=rf"/{name}: (not as maskoban writes it|cannot be read): "):
         verify(dataset)

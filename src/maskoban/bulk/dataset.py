@@ -71,13 +71,9 @@ class Dataset:
 
     def settings(self) -> dict[str, Any]:
         """What the dataset is made with."""
-        file = self.path / "job.json"
-        try:
-            kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise MaskobanError(f"{self.path}: no dataset there (expected job.json)") from None
-        except (OSError, ValueError) as error:
-            raise MaskobanError(f"{file}: cannot be read: {error}") from None
+        kept = _read_json(self.path / "job.json", {"model": str, "count": int, "states": int})
+        if kept is None:
+            raise MaskobanError(f"{self.path}: no dataset there (expected job.json)")
         return kept
 
     def _begin(self, settings: dict[str, Any]) -> None:
@@ -169,12 +165,11 @@ class Dataset:
     def manifest(self) -> dict[str, Any] | None:
         """What a finished dataset holds; None while it is being made."""
         file = self.path / "manifest.json"
-        try:
-            kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise MaskobanError(f"{file}: cannot be read: {error}") from None
+        kept = _read_json(
+            file, {"boards": int, "bytes": int, "verdicts": dict, "ratings": dict, "shards": list}
+        )
+        for shard in kept["shards"] if kept is not None else []:
+            _checked(shard, {"name": str, "rows": int, "bytes": int, "sha256": str}, file)
         return kept
 
     def finished(self) -> dict[str, Any]:
@@ -217,6 +212,23 @@ def _sums(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     for each in counts:
         total.update(each)
     return dict(sorted(total.items()))
+
+
+def _read_json(file: Path, kinds: dict[str, type]) -> dict[str, Any] | None:
+    """What a file says, these names and kinds of values at least; None where there is no such file."""
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise MaskobanError(f"{file}: cannot be read: {error}") from None
+    return _checked(kept, kinds, file)
+
+
+def _checked(value: Any, kinds: dict[str, type], file: Path) -> dict[str, Any]:
+    if isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in kinds.items()):
+        return value
+    raise MaskobanError(f"{file}: not as maskoban writes it: expected {', '.join(kinds)}")
 
 
 def _write_json(file: Path, value: dict[str, Any]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from maskoban.boards import MaskobanError, Tokens, exact_ids, ids
+from maskoban.boards import TILES, MaskobanError, Tokens, exact_ids, ids
 from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.pipeline import texts
 from maskoban.solving import Limits, count, solve_many, solves
@@ -75,6 +75,7 @@ def _problems(
     try:
         if dataset.sum_of(name) != shard["sha256"]:
             yield f"{name}: not the file that was written, by its checksum"
+            return
         rows = dataset.rows(name)
     except MaskobanError as error:
         yield str(error)
@@ -83,13 +84,35 @@ def _problems(
         yield f"{name}: {rows.num_rows:,} boards, and the manifest says {shard['rows']:,}"
         return
     if chosen:
-        yield from (f"{name}, {problem}" for problem in _judged_anew(rows.take(chosen), settings))
+        yield from (f"{name}, {problem}" for problem in _contradicted(rows.take(chosen), settings))
 
 
-def _judged_anew(rows: pa.Table, settings: dict[str, Any]) -> Iterator[str]:
+def _contradicted(rows: pa.Table, settings: dict[str, Any]) -> Iterator[str]:
     """What another look at these boards contradicts."""
-    told = rows.to_pylist()
-    boards = _boards(told)
+    by_shape: dict[tuple[int, int] | None, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        by_shape.setdefault(_shape(row), []).append(row)
+    for shape, told in by_shape.items():
+        if shape is None:
+            yield from (
+                f"board {row['number']}: its text and its tokens are not of one board" for row in told
+            )
+        else:
+            yield from _judged_anew(told, shape, settings)
+
+
+def _shape(row: dict[str, Any]) -> tuple[int, int] | None:
+    """Height and width of a board; None where text and tokens cannot be of one."""
+    lines, tokens = (row["board"] or "").split("\n"), row["tokens"] or []
+    height, width = len(lines), len(lines[0])
+    sound = len(tokens) == height * width > 0 and set(tokens) <= set(range(TILES))
+    return (height, width) if sound else None
+
+
+def _judged_anew(
+    told: list[dict[str, Any]], shape: tuple[int, int], settings: dict[str, Any]
+) -> Iterator[str]:
+    boards = np.array([row["tokens"] for row in told], np.uint8).reshape(-1, *shape)
     found = solve_many(boards, limits=Limits(states=settings["states"]))
     again = zip(told, found, ids(boards), exact_ids(boards), texts(boards), strict=True)
     for board, (row, result, one_id, exact_id, text) in zip(boards, again, strict=True):
@@ -103,6 +126,9 @@ def _judged_anew(rows: pa.Table, settings: dict[str, Any]) -> Iterator[str]:
 
 
 def _replayed(board: Tokens, row: dict[str, Any]) -> Iterator[str]:
+    if row["solution"] is None:
+        yield "solved, and there is no solution"
+        return
     try:
         if not solves(board, row["solution"]):
             yield "its solution leaves boxes off their goals"
@@ -113,8 +139,3 @@ def _replayed(board: Tokens, row: dict[str, Any]) -> Iterator[str]:
     if (row["pushes"], row["moves"]) != (counts.pushes, counts.moves):
         told = f"{row['pushes']} pushes and {row['moves']} moves"
         yield f"{told}, and its solution has {counts.pushes} and {counts.moves}"
-
-
-def _boards(rows: list[dict[str, Any]]) -> Tokens:
-    tokens = np.array([row["tokens"] for row in rows], np.uint8)
-    return tokens.reshape(len(rows), rows[0]["board"].count("\n") + 1, -1)
