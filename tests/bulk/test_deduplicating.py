@@ -55,11 +55,14 @@ def test_a_file_the_manifest_does_not_name_is_not_read(dataset: Path, tmp_path: 
     assert deduplicate(dataset, tmp_path / "unique")["boards"] == len(set(table["id"].to_pylist()))
 
 
-def test_done_again_or_interrupted_it_is_the_same(
+def test_done_again_damaged_or_interrupted_it_is_the_same(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deduplicate(dataset, tmp_path / "unique")
     before = contents(tmp_path / "unique")
+    deduplicate(dataset, tmp_path / "unique")
+    assert contents(tmp_path / "unique") == before
+    next((tmp_path / "unique" / "data").iterdir()).unlink()
     deduplicate(dataset, tmp_path / "unique")
     assert contents(tmp_path / "unique") == before
 

@@ -118,6 +118,29 @@ def test_what_is_missing_is_made_again_and_nothing_else(
     assert [shard.first for shard in in_process] == [192]
 
 
+@pytest.mark.parametrize("happens", [lose_a_shard, break_a_shard, shorten_a_shard])
+def test_what_a_finished_dataset_lost_is_made_again_and_nothing_else(
+    happens: Callable[[Path], None], dataset: Path, dice: str, in_process: list[Shard]
+) -> None:
+    before = contents(dataset)
+    happens(dataset / "data")
+    make(JOB, dataset, dice)
+    assert contents(dataset) == before
+    assert [shard.first for shard in in_process] == [192]
+
+
+@pytest.mark.parametrize("lost", [1, -1])  # the last was cut when there were enough boards
+def test_what_a_filtered_dataset_lost_is_made_again(
+    lost: int, dice: str, tmp_path: Path, in_process: list[Shard]
+) -> None:
+    job = Job(200, seed=7, solvable_only=True)
+    make(job, tmp_path / "solvable", dice)
+    before = contents(tmp_path / "solvable")
+    sorted((tmp_path / "solvable" / "data").iterdir())[lost].unlink()
+    make(job, tmp_path / "solvable", dice)
+    assert contents(tmp_path / "solvable") == before
+
+
 def test_a_finished_dataset_is_left_alone(dataset: Path, dice: str, in_process: list[Shard]) -> None:
     before = {path: path.stat().st_mtime_ns for path in dataset.rglob("*")}
     make(JOB, dataset, dice)

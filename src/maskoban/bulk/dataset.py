@@ -114,6 +114,15 @@ class Dataset:
         """The rows of a shard."""
         return read_rows(self._bytes(name), str(self.data / name))
 
+    def as_written(self, shard: dict[str, Any]) -> tuple[pa.Table, Receipt]:
+        """The rows and the receipt of a shard of the manifest; refused where its file is another one now."""
+        name = shard["name"]
+        data = self._bytes(name)
+        if sha256(data).hexdigest() != shard["sha256"]:
+            raise MaskobanError(f"{name}: not the file that was written, by its checksum")
+        rows = read_rows(data, str(self.data / name))
+        return rows, _receipt(name, data, rows)
+
     def note(self, receipt: Receipt) -> None:
         """Remember a receipt, should this process be killed before the dataset is finished."""
         try:
@@ -172,6 +181,22 @@ class Dataset:
             _checked(shard, {"name": str, "rows": int, "bytes": int, "sha256": str}, file)
         return kept
 
+    def complete(self) -> dict[str, Any] | None:
+        """What a finished dataset holds; None where files are missing, by their sizes: then it is unfinished again."""
+        manifest = self.manifest()
+        if manifest is None or all(
+            self._size(shard["name"]) == shard["bytes"] for shard in manifest["shards"]
+        ):
+            return manifest
+        for shard in manifest["shards"]:
+            try:
+                _, receipt = self.as_written(shard)
+            except MaskobanError:  # it will be made again
+                continue
+            self.note(receipt)
+        (self.path / "manifest.json").unlink()
+        return None
+
     def finished(self) -> dict[str, Any]:
         """What is in it, or the sentence that says it is not finished."""
         self.settings()
@@ -186,6 +211,10 @@ class Dataset:
         """A hash of all that a finished dataset holds."""
         sums = "".join(shard["sha256"] for shard in self.finished()["shards"])
         return sha256(sums.encode()).hexdigest()[:16]
+
+    def _size(self, name: str) -> int | None:
+        file = self.data / name
+        return file.stat().st_size if file.is_file() else None
 
     def _bytes(self, name: str) -> bytes:
         try:

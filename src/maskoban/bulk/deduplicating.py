@@ -39,7 +39,7 @@ def deduplicate(
         raise MaskobanError(f"{folder}: name another folder for the dataset without duplicates")
     manifest = source.finished()
     with target.begun(source.settings() | {"without_duplicates_of": source.fingerprint()}):
-        kept = target.manifest()
+        kept = target.complete()
         if kept is not None:
             return kept
         receipts = []
