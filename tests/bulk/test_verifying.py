@@ -49,15 +49,14 @@ def test_missing_and_strange_files_are_found(dataset: Path) -> None:
 def forge(dataset: Path, **changes: Callable[[Any], Any]) -> None:
     """Change a solved row of the first shard, and the manifest with it, as if that had been written."""
     place = Dataset(dataset)
-    manifest = place.finished()
-    name = manifest["shards"][0]["name"]
+    first, *others = place.finished()["shards"]
+    name = first["name"]
     rows = place.rows(name).to_pylist()
     row = next(row for row in rows if row["verdict"] == "solved")
     for column, change in changes.items():
         row[column] = change(row[column])
     receipt = place.put(name, pa.Table.from_pylist(rows, place.rows(name).schema))
-    manifest["shards"][0] |= {"sha256": receipt.sha256, "bytes": receipt.bytes}
-    (dataset / "manifest.json").write_text(json.dumps(manifest))
+    place.finish([receipt, *(place.as_written(other)[1] for other in others)])
 
 
 @pytest.mark.parametrize(
@@ -85,6 +84,31 @@ def test_only_the_sample_is_judged_anew(dataset: Path) -> None:
     forge(dataset, verdict=lambda _: "unsolvable")
     found = [bool(verify(dataset, sample=100, seed=seed)) for seed in range(12)]
     assert 0 < sum(found) < 12
+
+
+@pytest.mark.parametrize(
+    ("total", "value"), [("boards", 499), ("bytes", 1), ("verdicts", {"solved": 500}), ("ratings", {})]
+)
+def test_a_total_that_is_not_true_is_found(total: str, value: Any, dataset: Path) -> None:
+    manifest = Dataset(dataset).finished() | {total: value}
+    (dataset / "manifest.json").write_text(json.dumps(manifest))
+    assert verify(dataset)[0].startswith(f"manifest.json: {total} {value}, and by the files ")
+
+
+@pytest.mark.parametrize("size", ["rows", "bytes"])
+def test_a_size_that_is_not_true_is_found(size: str, dataset: Path) -> None:
+    manifest = Dataset(dataset).finished()
+    manifest["shards"][0][size] += 1
+    (dataset / "manifest.json").write_text(json.dumps(manifest))
+    assert re.search(r"64 boards in [\d,]+ bytes, and the manifest says 6[45] in ", verify(dataset)[0])
+
+
+def test_boards_that_the_manifest_does_not_miss_either_are_missed(dataset: Path) -> None:
+    place = Dataset(dataset)
+    first, *others = place.finished()["shards"]
+    (place.data / first["name"]).unlink()
+    place.finish(place.as_written(other)[1] for other in others)
+    assert verify(dataset) == ["manifest.json: 436 boards, and job.json says 500"]
 
 
 def test_what_is_no_dataset_or_not_finished_is_said(dataset: Path, tmp_path: Path) -> None:

@@ -158,14 +158,7 @@ class Dataset:
 
     def finish(self, receipts: Iterable[Receipt]) -> dict[str, Any]:
         """Describe what was made; from now on the dataset is finished."""
-        shards = [asdict(receipt) for receipt in receipts]
-        totals = {
-            "boards": sum(shard["rows"] for shard in shards),
-            "bytes": sum(shard["bytes"] for shard in shards),
-            "verdicts": _sums(shard.pop("verdicts") for shard in shards),
-            "ratings": _sums(shard.pop("ratings") for shard in shards),
-        }
-        manifest = {**totals, "shards": shards}
+        manifest = described(receipts)
         with whole_file(self.path / "README.md") as out:
             out.write(card(self.settings(), manifest).encode())
         _write_json(self.path / "manifest.json", manifest)
@@ -223,9 +216,25 @@ class Dataset:
             raise MaskobanError(f"{self.data / name}: cannot be read: {error.strerror}") from None
 
 
+def described(receipts: Iterable[Receipt]) -> dict[str, Any]:
+    """The manifest of these shards: what they hold in all, and the file of each.
+
+    >>> described([Receipt("a", 2, 99, "f00d", {"solved": 2}, {"easy": 1})])["verdicts"]
+    {'solved': 2}
+    """
+    shards = [asdict(receipt) for receipt in receipts]
+    totals = {
+        "boards": sum(shard["rows"] for shard in shards),
+        "bytes": sum(shard["bytes"] for shard in shards),
+        "verdicts": _sums(shard.pop("verdicts") for shard in shards),
+        "ratings": _sums(shard.pop("ratings") for shard in shards),
+    }
+    return {**totals, "shards": shards}
+
+
 def _receipt(name: str, data: bytes, rows: pa.Table) -> Receipt:
     verdicts, ratings = (Counter(rows[column].to_pylist()) for column in ("verdict", "rating"))
-    del ratings[None]
+    del verdicts[None], ratings[None]
     return Receipt(name, rows.num_rows, len(data), sha256(data).hexdigest(), dict(verdicts), dict(ratings))
 
 
