@@ -1084,4 +1084,4 @@ def _tell_dataset(manifest: dict[str, Any]) -> None:
 
 
 def _boards(count: int) -> str:
-    return f"{count:,} board{'s' if count > 1 else ''}"
+    return f"{count:,} board{'' if count == 1 else 's'}"

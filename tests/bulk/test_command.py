@@ -23,6 +23,7 @@ def test_make_verify_dedupe_export(dice: str, tmp_path: Path, in_process: list[S
     assert made.stdout.strip() == str(tmp_path / "a")
     assert made.stderr.startswith("100 boards: 100 solved; ")
     assert "10 boards judged anew" in run("verify", tmp_path / "a", "--sample", 10).stdout
+    assert "; 0 boards judged anew" in run("verify", tmp_path / "a", "--sample", 0).stdout
     run("dedupe", tmp_path / "a", tmp_path / "b")
     exported = run("export", tmp_path / "b", tmp_path / "c", "--name", "medium")
     assert exported.stdout.strip() == str(tmp_path / "c" / "medium")

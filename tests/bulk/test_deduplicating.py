@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import duckdb
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -33,11 +35,34 @@ def test_the_first_of_each_id_is_kept_in_its_place(dataset: Path, tmp_path: Path
     assert verify(tmp_path / "unique") == []
 
 
-def test_done_again_or_interrupted_it_is_the_same(
+@pytest.mark.parametrize("name", ["run[1]", "id=5"])
+def test_a_name_that_looks_like_a_pattern_or_a_column_is_only_a_name(
+    name: str, dataset: Path, tmp_path: Path, dice: str, in_process: list[Shard]
+) -> None:
+    make(Job(64, seed=8), tmp_path / "run1", dice)
+    shutil.copytree(dataset, tmp_path / name)
+    deduplicate(dataset, tmp_path / "unique")
+    deduplicate(tmp_path / name, tmp_path / f"{name}-unique")
+    assert contents(tmp_path / f"{name}-unique") == contents(tmp_path / "unique")
+
+
+def test_a_file_the_manifest_does_not_name_is_not_read(dataset: Path, tmp_path: Path) -> None:
+    table = pq.read_table(dataset / "data")
+    earlier = table.set_column(
+        table.column_names.index("number"), "number", pa.array(range(-500, 0), pa.int64())
+    )
+    pq.write_table(earlier, dataset / "data" / "strange.parquet")
+    assert deduplicate(dataset, tmp_path / "unique")["boards"] == len(set(table["id"].to_pylist()))
+
+
+def test_done_again_damaged_or_interrupted_it_is_the_same(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deduplicate(dataset, tmp_path / "unique")
     before = contents(tmp_path / "unique")
+    deduplicate(dataset, tmp_path / "unique")
+    assert contents(tmp_path / "unique") == before
+    next((tmp_path / "unique" / "data").iterdir()).unlink()
     deduplicate(dataset, tmp_path / "unique")
     assert contents(tmp_path / "unique") == before
 

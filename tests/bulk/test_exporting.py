@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 
 from maskoban import read
 from maskoban.boards import MaskobanError
 from maskoban.bulk import exporting
+from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.exporting import export
 
 
@@ -48,6 +51,24 @@ def test_a_folder_that_is_there_or_cannot_be_is_refused(dataset: Path, tmp_path:
         export(dataset, "/dev/null/levels")
     with pytest.raises(MaskobanError, match=r"0 to 1 together, not 0.6 and 0.6"):
         export(dataset, tmp_path / "other", valid=0.6, test=0.6)
+
+
+@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "/a", "a/"])
+def test_a_name_that_is_not_one_folder_is_refused(name: str, dataset: Path, tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match=f"the name of one folder, not '{re.escape(name)}'"):
+        export(dataset, tmp_path / "levels", name)
+    assert not (tmp_path / "levels").exists()
+
+
+def test_where_no_board_is_solved_there_is_nothing_to_export(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = Dataset.rows
+    unsolved = pc.field("verdict") != "solved"
+    monkeypatch.setattr(Dataset, "rows", lambda *which: rows(*which).filter(unsolved))
+    with pytest.raises(MaskobanError, match="no board is solved"):
+        export(dataset, tmp_path / "levels")
+    assert not (tmp_path / "levels").exists()
 
 
 def test_an_export_that_breaks_off_leaves_nothing(

@@ -63,3 +63,14 @@ def test_a_disk_that_takes_no_more_ends_it_with_a_sentence(tmp_path: Path, dice:
     assert done.stderr.count("\n") == 1
     assert ".parquet: cannot be written: File too large" in done.stderr
     assert sorted(contents(tmp_path / "full")) == ["job.json"]
+
+
+def test_a_script_without_its_guard_is_told_of_it(tmp_path: Path, dice: str) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "from maskoban.bulk.job import Job\n"
+        "from maskoban.bulk.making import make\n"
+        f"make(Job(9), {str(tmp_path / 'dataset')!r}, {dice!r}, workers=1)\n"
+    )
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True)
+    assert done.stderr.strip().endswith('or, in a script, because if __name__ == "__main__": is missing')

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import json
 import os
 from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from maskoban.boards import MaskobanError
+from maskoban.bulk import dataset as bulk_dataset
+from maskoban.bulk import making
 from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.making import make
+from maskoban.bulk.verifying import verify
 from maskoban.diffusion.model import load
 from tests.bulk.conftest import contents
 from tests.bulk.dice import open_way
@@ -113,6 +118,29 @@ def test_what_is_missing_is_made_again_and_nothing_else(
     assert [shard.first for shard in in_process] == [192]
 
 
+@pytest.mark.parametrize("happens", [lose_a_shard, break_a_shard, shorten_a_shard])
+def test_what_a_finished_dataset_lost_is_made_again_and_nothing_else(
+    happens: Callable[[Path], None], dataset: Path, dice: str, in_process: list[Shard]
+) -> None:
+    before = contents(dataset)
+    happens(dataset / "data")
+    make(JOB, dataset, dice)
+    assert contents(dataset) == before
+    assert [shard.first for shard in in_process] == [192]
+
+
+@pytest.mark.parametrize("lost", [1, -1])  # the last was cut when there were enough boards
+def test_what_a_filtered_dataset_lost_is_made_again(
+    lost: int, dice: str, tmp_path: Path, in_process: list[Shard]
+) -> None:
+    job = Job(200, seed=7, solvable_only=True)
+    make(job, tmp_path / "solvable", dice)
+    before = contents(tmp_path / "solvable")
+    sorted((tmp_path / "solvable" / "data").iterdir())[lost].unlink()
+    make(job, tmp_path / "solvable", dice)
+    assert contents(tmp_path / "solvable") == before
+
+
 def test_a_finished_dataset_is_left_alone(dataset: Path, dice: str, in_process: list[Shard]) -> None:
     before = {path: path.stat().st_mtime_ns for path in dataset.rglob("*")}
     make(JOB, dataset, dice)
@@ -120,14 +148,16 @@ def test_a_finished_dataset_is_left_alone(dataset: Path, dice: str, in_process: 
     assert {path: path.stat().st_mtime_ns for path in dataset.rglob("*")} == before
 
 
+@pytest.mark.parametrize("shard_size", [64, 1])  # of the small ones half are empty
 def test_with_a_filter_the_first_that_pass_are_kept(
-    dice: str, tmp_path: Path, in_process: list[Shard]
+    shard_size: int, dice: str, tmp_path: Path, in_process: list[Shard]
 ) -> None:
-    job = Job(200, seed=7, solvable_only=True)
+    job = Job(200, seed=7, solvable_only=True, shard_size=shard_size)
     make(job, tmp_path / "solvable", dice)
     boards = load(dice).sample(1000, 7)
     passing = [number for number, solvable in enumerate(open_way(boards)) if solvable]
     assert numbers(tmp_path / "solvable") == passing[:200]
+    assert verify(tmp_path / "solvable") == []
 
 
 def test_a_filtered_dataset_is_the_same_wherever_it_was_interrupted(
@@ -180,21 +210,67 @@ def test_another_model_is_refused(dataset: Path, dice: str, tmp_path: Path) -> N
 
 
 def test_a_folder_somebody_is_at_work_in_is_refused(dataset: Path, dice: str) -> None:
-    with open(dataset / "job.json") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
+    place = Dataset(dataset)
+    with (
+        place.begun(place.settings()),
+        pytest.raises(MaskobanError, match="another process is making this dataset"),
+    ):
+        make(JOB, dataset, dice)
+
+
+def test_of_two_that_begin_at_once_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = Dataset(tmp_path / "dataset")
+    write = bulk_dataset._write_json
+
+    def write_while_another_begins(*what: Any) -> None:
+        monkeypatch.setattr(bulk_dataset, "_write_json", write)
         with pytest.raises(MaskobanError, match="another process is making this dataset"):
-            make(JOB, dataset, dice)
+            another.enter_context(place.begun({"seed": 7}))
+        write(*what)
+
+    monkeypatch.setattr(bulk_dataset, "_write_json", write_while_another_begins)
+    with ExitStack() as another, place.begun({"seed": 7}):
+        assert (place.path / "job.json").exists()
 
 
-def test_strange_files_are_refused(dataset: Path, dice: str, tmp_path: Path) -> None:
+def test_strange_files_are_refused(dataset: Path, dice: str) -> None:
     (dataset / "manifest.json").unlink()
     (dataset / "data" / "holiday.jpg").touch()
     with pytest.raises(MaskobanError, match=r"holiday\.jpg: no file of this dataset"):
         make(JOB, dataset, dice)
-    (tmp_path / "mine" / "data").mkdir(parents=True)
-    (tmp_path / "mine" / "data" / "thesis.tex").touch()
-    with pytest.raises(MaskobanError, match="something in data/ that maskoban did not put there"):
+
+
+@pytest.mark.parametrize("mine", ["README.md", ".download.part", "manifest.json", "data/thesis.tex"])
+def test_a_folder_of_other_things_is_refused_and_left_alone(mine: str, dice: str, tmp_path: Path) -> None:
+    file = tmp_path / "mine" / mine
+    file.parent.mkdir(parents=True)
+    file.write_text("{}")
+    with pytest.raises(MaskobanError, match="mine: holds something else; expected a new or an empty folder"):
         make(JOB, tmp_path / "mine", dice)
+    assert contents(tmp_path / "mine") == {mine: b"{}"}
+
+
+def test_where_nothing_was_made_yet_other_settings_begin_anew(
+    dataset: Path, dice: str, tmp_path: Path, in_process: list[Shard], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_device(*_: object) -> None:
+        raise MaskobanError("drawing on cuda needs torch")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(making, "_engine", no_device)
+        with pytest.raises(MaskobanError, match="needs torch"):
+            make(replace(JOB, device="cuda"), tmp_path / "again", dice)
+    make(JOB, tmp_path / "again", dice)
+    assert contents(tmp_path / "again") == contents(dataset)
+
+
+def test_killed_while_it_wrote_its_settings_it_begins_again(
+    dataset: Path, dice: str, tmp_path: Path, in_process: list[Shard]
+) -> None:
+    (tmp_path / "again").mkdir()
+    (tmp_path / "again" / ".job.json.0a1b2c3d.part").write_text('{"coun')
+    make(JOB, tmp_path / "again", dice)
+    assert contents(tmp_path / "again") == contents(dataset)
 
 
 @pytest.mark.parametrize("place", ["/dev/null/dataset", "/proc/dataset"])

@@ -70,6 +70,17 @@ def test_a_worker_that_is_killed_whenever_it_starts_is_given_up_on(
     assert list(Dataset(Path(work.folder)).data.iterdir()) == []
 
 
+def test_what_nobody_expected_is_named_without_rays_advice(
+    work: Work, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def faulty(batch: Any, work: Work) -> None:
+        raise ValueError("a bug of ours")
+
+    monkeypatch.setattr(on_ray, "_judge", faulty)
+    with pytest.raises(MaskobanError, match=r"^Ray gave up: ValueError: a bug of ours$"):
+        run(work)
+
+
 def test_a_gpu_that_is_not_there_is_said(work: Work) -> None:
     with pytest.raises(MaskobanError, match="drawing on cuda needs a GPU, and Ray knows of none"):
         run(replace(work, job=replace(JOB, device="cuda")))

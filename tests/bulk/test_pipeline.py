@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from maskoban.bulk.job import Job, Origin, Shard
 from maskoban.bulk.making import make
 from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import Columns, draw, judge
+from maskoban.bulk.table import table
 from maskoban.diffusion.model import load
 from maskoban.solving import rate_many, solves
 from maskoban.training.synth import synthesize
@@ -93,6 +95,12 @@ def test_boards_of_one_difficulty_are_kept_on_request() -> None:
     words = [rating.word for rating in rate_many(boards)]
     kept = rows(boards, Job(30, difficulty="medium"))
     assert [row["number"] for row in kept] == [i for i, word in enumerate(words) if word == "medium"]
+
+
+@pytest.mark.parametrize("wish", [{"solvable_only": True}, {"difficulty": "easy"}])
+def test_where_no_board_passes_there_are_no_rows(wish: dict[str, Any]) -> None:
+    boards = Level.parse("#####\n#@$ #\n#  .#\n#####").tokens[None]  # the box never leaves the upper wall
+    assert table(judge(boards, Job(1, **wish), Shard(0, 0, 1), ORIGIN)).num_rows == 0
 
 
 def test_repair_takes_away_the_wall_in_the_way_and_says_so(dice: str) -> None:

@@ -27,8 +27,15 @@ def test_a_changed_byte_is_found(dataset: Path) -> None:
     changed = bytearray(path.read_bytes())
     changed[-20] ^= 1
     path.write_bytes(changed)
-    problems = verify(dataset, sample=0)
-    assert problems[0] == f"{path.name}: not the file that was written, by its checksum"
+    assert verify(dataset) == [f"{path.name}: not the file that was written, by its checksum"]
+
+
+def test_of_a_changed_file_no_more_is_said(dataset: Path) -> None:
+    before = (dataset / "manifest.json").read_bytes()
+    forge(dataset, tokens=lambda _: [9], board=lambda _: None)
+    (dataset / "manifest.json").write_bytes(before)
+    (problem,) = verify(dataset)
+    assert problem.endswith(".parquet: not the file that was written, by its checksum")
 
 
 def test_missing_and_strange_files_are_found(dataset: Path) -> None:
@@ -42,15 +49,14 @@ def test_missing_and_strange_files_are_found(dataset: Path) -> None:
 def forge(dataset: Path, **changes: Callable[[Any], Any]) -> None:
     """Change a solved row of the first shard, and the manifest with it, as if that had been written."""
     place = Dataset(dataset)
-    manifest = place.finished()
-    name = manifest["shards"][0]["name"]
+    first, *others = place.finished()["shards"]
+    name = first["name"]
     rows = place.rows(name).to_pylist()
     row = next(row for row in rows if row["verdict"] == "solved")
     for column, change in changes.items():
         row[column] = change(row[column])
     receipt = place.put(name, pa.Table.from_pylist(rows, place.rows(name).schema))
-    manifest["shards"][0] |= {"sha256": receipt.sha256, "bytes": receipt.bytes}
-    (dataset / "manifest.json").write_text(json.dumps(manifest))
+    place.finish([receipt, *(place.as_written(other)[1] for other in others)])
 
 
 @pytest.mark.parametrize(
@@ -61,7 +67,12 @@ def forge(dataset: Path, **changes: Callable[[Any], Any]) -> None:
         ({"solution": lambda _: "LLRR"}, r"its solution breaks the rules at step 0 \('L'\)"),
         ({"pushes": lambda pushes: pushes + 1}, "3 pushes and 2 moves, and its solution has 2 and 2"),
         ({"id": lambda _: "0" * 32}, "board, tokens and ids do not belong together"),
+        ({"solution": lambda _: None}, "solved, and there is no solution"),
         ({"board": lambda board: board.replace("$", " ")}, "board, tokens and ids do not belong together"),
+        ({"board": lambda _: None}, "its text and its tokens are not of one board"),
+        ({"tokens": lambda _: None}, "its text and its tokens are not of one board"),
+        ({"tokens": lambda tokens: [9, *tokens[1:]]}, "its text and its tokens are not of one board"),
+        ({"tokens": lambda tokens: tokens[1:]}, "its text and its tokens are not of one board"),
     ],
 )
 def test_a_row_that_is_not_true_is_found(dataset: Path, changes: Any, said: str) -> None:
@@ -75,9 +86,42 @@ def test_only_the_sample_is_judged_anew(dataset: Path) -> None:
     assert 0 < sum(found) < 12
 
 
+@pytest.mark.parametrize(
+    ("total", "value"), [("boards", 499), ("bytes", 1), ("verdicts", {"solved": 500}), ("ratings", {})]
+)
+def test_a_total_that_is_not_true_is_found(total: str, value: Any, dataset: Path) -> None:
+    manifest = Dataset(dataset).finished() | {total: value}
+    (dataset / "manifest.json").write_text(json.dumps(manifest))
+    assert verify(dataset)[0].startswith(f"manifest.json: {total} {value}, and by the files ")
+
+
+@pytest.mark.parametrize("size", ["rows", "bytes"])
+def test_a_size_that_is_not_true_is_found(size: str, dataset: Path) -> None:
+    manifest = Dataset(dataset).finished()
+    manifest["shards"][0][size] += 1
+    (dataset / "manifest.json").write_text(json.dumps(manifest))
+    assert re.search(r"64 boards in [\d,]+ bytes, and the manifest says 6[45] in ", verify(dataset)[0])
+
+
+def test_boards_that_the_manifest_does_not_miss_either_are_missed(dataset: Path) -> None:
+    place = Dataset(dataset)
+    first, *others = place.finished()["shards"]
+    (place.data / first["name"]).unlink()
+    place.finish(place.as_written(other)[1] for other in others)
+    assert verify(dataset) == ["manifest.json: 436 boards, and job.json says 500"]
+
+
 def test_what_is_no_dataset_or_not_finished_is_said(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(MaskobanError, match=r"no dataset there \(expected job.json\)"):
         verify(tmp_path)
     (dataset / "manifest.json").unlink()
     with pytest.raises(MaskobanError, match="is not finished"):
+        verify(dataset)
+
+
+@pytest.mark.parametrize("name", ["job.json", "manifest.json"])
+@pytest.mark.parametrize("value", ["{}", "[]", "null", '{"shards": [{}]}', "{"])
+def test_a_file_that_says_something_else_is_named(name: str, value: str, dataset: Path) -> None:
+    (dataset / name).write_text(value)
+    with pytest.raises(MaskobanError, match=rf"/{name}: (not as maskoban writes it|cannot be read): "):
         verify(dataset)

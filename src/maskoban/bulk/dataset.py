@@ -1,8 +1,8 @@
 """The folder of a dataset: shards, what they are checked against, and the settings they are made with.
 
-``job.json`` is written first and never changes; ``data/`` holds a Parquet file a shard, written beside and renamed;
-``README.md`` describes the dataset; ``manifest.json`` is written last, so a folder that has one is finished. Until
-then ``.receipts.jsonl`` remembers the checksum of every shard that was made.
+``job.json`` is written first and never changes once a shard is made; ``data/`` holds a Parquet file a shard, written
+beside and renamed; ``README.md`` describes the dataset; ``manifest.json`` is written last, so a folder that has one is
+finished. Until then ``.receipts.jsonl`` remembers the checksum of every shard that was made.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -56,21 +56,13 @@ class Dataset:
     @contextmanager
     def begun(self, settings: dict[str, Any]) -> Iterator[None]:
         """The folder, made or found with these very settings, and nobody else at work in it."""
-        file = self.path / "job.json"
-        try:
-            self.data.mkdir(parents=True, exist_ok=True)
-            if not file.exists() and any(self.data.iterdir()):
-                raise MaskobanError(
-                    f"{self.path}: there is something in data/ that maskoban did not put there"
-                )
-            if not file.exists():
-                _write_json(file, settings)
-            lock = open(file, "rb")  # noqa: SIM115 - closed below, and by the system when we are killed
-        except OSError as error:
-            raise MaskobanError(f"{self.path}: cannot be written: {error.strerror or error}") from None
-        with lock:
-            _lock(lock.fileno(), self.path)
-            self._check(settings)
+        with ExitStack() as held:
+            try:
+                self.path.mkdir(parents=True, exist_ok=True)
+                _lock(self.path, held)
+                self._begin(settings)
+            except OSError as error:
+                raise MaskobanError(f"{self.path}: cannot be written: {error.strerror or error}") from None
             self._tidy()
             try:
                 yield
@@ -79,21 +71,25 @@ class Dataset:
 
     def settings(self) -> dict[str, Any]:
         """What the dataset is made with."""
-        file = self.path / "job.json"
-        try:
-            kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            raise MaskobanError(f"{self.path}: no dataset there (expected job.json)") from None
-        except (OSError, ValueError) as error:
-            raise MaskobanError(f"{file}: cannot be read: {error}") from None
+        kept = _read_json(self.path / "job.json", {"model": str, "count": int, "states": int})
+        if kept is None:
+            raise MaskobanError(f"{self.path}: no dataset there (expected job.json)")
         return kept
 
-    def _check(self, settings: dict[str, Any]) -> None:
-        differs = difference(self.settings(), json.loads(json.dumps(settings)))
-        if differs is not None:
+    def _begin(self, settings: dict[str, Any]) -> None:
+        """Write the settings down, or hold them against those that were: once a shard is made they stay."""
+        # What a process killed at its very start left of the settings does not count.
+        there = {path.name for path in self.path.iterdir() if not path.match(".job.json.*.part")}
+        if there and "job.json" not in there:
+            raise MaskobanError(f"{self.path}: holds something else; expected a new or an empty folder")
+        differs = difference(self.settings(), json.loads(json.dumps(settings))) if there else None
+        if differs is not None and (there - {"job.json", "data"} or any(self.data.glob("*"))):
             raise MaskobanError(
                 f"{self.path} was begun with {differs}: give the same settings again, or another folder"
             )
+        if differs is not None or not there:
+            _write_json(self.path / "job.json", settings)
+        self.data.mkdir(exist_ok=True)
 
     def _tidy(self) -> None:
         """Take away what a killed process had begun to write, and what a finished dataset no longer needs."""
@@ -117,6 +113,15 @@ class Dataset:
     def rows(self, name: str) -> pa.Table:
         """The rows of a shard."""
         return read_rows(self._bytes(name), str(self.data / name))
+
+    def as_written(self, shard: dict[str, Any]) -> tuple[pa.Table, Receipt]:
+        """The rows and the receipt of a shard of the manifest; refused where its file is another one now."""
+        name = shard["name"]
+        data = self._bytes(name)
+        if sha256(data).hexdigest() != shard["sha256"]:
+            raise MaskobanError(f"{name}: not the file that was written, by its checksum")
+        rows = read_rows(data, str(self.data / name))
+        return rows, _receipt(name, data, rows)
 
     def note(self, receipt: Receipt) -> None:
         """Remember a receipt, should this process be killed before the dataset is finished."""
@@ -153,14 +158,7 @@ class Dataset:
 
     def finish(self, receipts: Iterable[Receipt]) -> dict[str, Any]:
         """Describe what was made; from now on the dataset is finished."""
-        shards = [asdict(receipt) for receipt in receipts]
-        totals = {
-            "boards": sum(shard["rows"] for shard in shards),
-            "bytes": sum(shard["bytes"] for shard in shards),
-            "verdicts": _sums(shard.pop("verdicts") for shard in shards),
-            "ratings": _sums(shard.pop("ratings") for shard in shards),
-        }
-        manifest = {**totals, "shards": shards}
+        manifest = described(receipts)
         with whole_file(self.path / "README.md") as out:
             out.write(card(self.settings(), manifest).encode())
         _write_json(self.path / "manifest.json", manifest)
@@ -169,13 +167,28 @@ class Dataset:
     def manifest(self) -> dict[str, Any] | None:
         """What a finished dataset holds; None while it is being made."""
         file = self.path / "manifest.json"
-        try:
-            kept: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            return None
-        except (OSError, ValueError) as error:
-            raise MaskobanError(f"{file}: cannot be read: {error}") from None
+        kept = _read_json(
+            file, {"boards": int, "bytes": int, "verdicts": dict, "ratings": dict, "shards": list}
+        )
+        for shard in kept["shards"] if kept is not None else []:
+            _checked(shard, {"name": str, "rows": int, "bytes": int, "sha256": str}, file)
         return kept
+
+    def complete(self) -> dict[str, Any] | None:
+        """What a finished dataset holds; None where files are missing, by their sizes: then it is unfinished again."""
+        manifest = self.manifest()
+        if manifest is None or all(
+            self._size(shard["name"]) == shard["bytes"] for shard in manifest["shards"]
+        ):
+            return manifest
+        for shard in manifest["shards"]:
+            try:
+                _, receipt = self.as_written(shard)
+            except MaskobanError:  # it will be made again
+                continue
+            self.note(receipt)
+        (self.path / "manifest.json").unlink()
+        return None
 
     def finished(self) -> dict[str, Any]:
         """What is in it, or the sentence that says it is not finished."""
@@ -192,6 +205,10 @@ class Dataset:
         sums = "".join(shard["sha256"] for shard in self.finished()["shards"])
         return sha256(sums.encode()).hexdigest()[:16]
 
+    def _size(self, name: str) -> int | None:
+        file = self.data / name
+        return file.stat().st_size if file.is_file() else None
+
     def _bytes(self, name: str) -> bytes:
         try:
             return (self.data / name).read_bytes()
@@ -199,9 +216,25 @@ class Dataset:
             raise MaskobanError(f"{self.data / name}: cannot be read: {error.strerror}") from None
 
 
+def described(receipts: Iterable[Receipt]) -> dict[str, Any]:
+    """The manifest of these shards: what they hold in all, and the file of each.
+
+    >>> described([Receipt("a", 2, 99, "f00d", {"solved": 2}, {"easy": 1})])["verdicts"]
+    {'solved': 2}
+    """
+    shards = [asdict(receipt) for receipt in receipts]
+    totals = {
+        "boards": sum(shard["rows"] for shard in shards),
+        "bytes": sum(shard["bytes"] for shard in shards),
+        "verdicts": _sums(shard.pop("verdicts") for shard in shards),
+        "ratings": _sums(shard.pop("ratings") for shard in shards),
+    }
+    return {**totals, "shards": shards}
+
+
 def _receipt(name: str, data: bytes, rows: pa.Table) -> Receipt:
     verdicts, ratings = (Counter(rows[column].to_pylist()) for column in ("verdict", "rating"))
-    del ratings[None]
+    del verdicts[None], ratings[None]
     return Receipt(name, rows.num_rows, len(data), sha256(data).hexdigest(), dict(verdicts), dict(ratings))
 
 
@@ -219,17 +252,38 @@ def _sums(counts: Iterable[dict[str, int]]) -> dict[str, int]:
     return dict(sorted(total.items()))
 
 
+def _read_json(file: Path, kinds: dict[str, type]) -> dict[str, Any] | None:
+    """What a file says, these names and kinds of values at least; None where there is no such file."""
+    try:
+        kept = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        raise MaskobanError(f"{file}: cannot be read: {error}") from None
+    return _checked(kept, kinds, file)
+
+
+def _checked(value: Any, kinds: dict[str, type], file: Path) -> dict[str, Any]:
+    if isinstance(value, dict) and all(isinstance(value.get(name), kind) for name, kind in kinds.items()):
+        return value
+    raise MaskobanError(f"{file}: not as maskoban writes it: expected {', '.join(kinds)}")
+
+
 def _write_json(file: Path, value: dict[str, Any]) -> None:
     with whole_file(file) as out:
         out.write((json.dumps(value, indent=1) + "\n").encode())
 
 
-def _lock(descriptor: int, folder: Path) -> None:
-    """Nobody else may work in this folder while the file is open."""
+def _lock(folder: Path, held: ExitStack) -> None:
+    """Nobody else may work in this folder while this is held. Its files are replaced, so it is locked itself."""
     try:
         import fcntl
     except ImportError:  # Windows; two jobs would only do each other's work again
         return
+    descriptor = os.open(
+        folder, os.O_RDONLY
+    )  # closed by whoever holds it, and by the system when we are killed
+    held.callback(os.close, descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

@@ -6,6 +6,7 @@ what does not fit. The shards are then copied one at a time.
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +22,9 @@ from maskoban.bulk.dataset import Dataset
 #: Told (boards looked at, boards in all).
 Progress = Callable[[int, int], None]
 
+# A folder called id=5 is no column.
+_ROWS = "read_parquet($files, hive_partitioning = false)"
+
 
 def deduplicate(
     folder: str | Path, out: str | Path, megabytes: int = 1024, progress: Progress | None = None
@@ -35,7 +39,7 @@ def deduplicate(
         raise MaskobanError(f"{folder}: name another folder for the dataset without duplicates")
     manifest = source.finished()
     with target.begun(source.settings() | {"without_duplicates_of": source.fingerprint()}):
-        kept = target.manifest()
+        kept = target.complete()
         if kept is not None:
             return kept
         receipts = []
@@ -67,14 +71,14 @@ def _first_numbers(source: Dataset, scratch: Path, megabytes: int) -> Iterator[C
         with duckdb.connect(config=settings) as database:
             # Sorted, so that what a shard needs lies together.
             database.execute(
-                f"COPY (SELECT min(number) AS number FROM read_parquet($files) GROUP BY id ORDER BY number)"
+                f"COPY (SELECT min(number) AS number FROM {_ROWS} GROUP BY id ORDER BY number)"
                 f" TO '{_quoted(firsts)}' (FORMAT parquet)",
-                {"files": str(source.data / "*.parquet")},
+                {"files": [_plain(source.data / shard["name"]) for shard in source.finished()["shards"]]},
             )
 
             def between(low: int, high: int) -> Any:
-                query = "SELECT number FROM read_parquet($file) WHERE number BETWEEN $low AND $high"
-                found = database.execute(query, {"file": str(firsts), "low": low, "high": high})
+                query = f"SELECT number FROM {_ROWS} WHERE number BETWEEN $low AND $high"
+                found = database.execute(query, {"files": _plain(firsts), "low": low, "high": high})
                 return pa.array(found.fetchnumpy()["number"])
 
             yield between
@@ -84,6 +88,15 @@ def _first_numbers(source: Dataset, scratch: Path, megabytes: int) -> Iterator[C
         ) from None
     except duckdb.Error as error:
         raise MaskobanError(f"{source.path}: cannot be deduplicated: {str(error).splitlines()[0]}") from None
+
+
+def _plain(path: Path) -> str:
+    """The path of one file, also where its name looks like a pattern.
+
+    >>> _plain(Path("run[1]"))
+    'run[[]1]'
+    """
+    return glob.escape(str(path))
 
 
 def _quoted(path: Path) -> str:

@@ -34,6 +34,8 @@ def export(
     """
     if min(valid, test) < 0 or valid + test > 1:
         raise MaskobanError(f"the shares of valid and test are 0 to 1 together, not {valid:g} and {test:g}")
+    if name in ("", "..") or Path(name).name != name:
+        raise MaskobanError(f"the name of the set is the name of one folder, not {name!r}")
     dataset = Dataset(Path(folder))
     manifest = dataset.finished()
     target = Path(out) / name
@@ -54,8 +56,9 @@ def export(
                 progress(done, manifest["boards"])
         for split in splits.values():
             split.write()
-        if part.exists():
-            os.replace(part, target)
+        if not part.exists():
+            raise MaskobanError(f"{folder}: no board is solved, so there is nothing to export")
+        os.replace(part, target)
     except OSError as error:
         raise MaskobanError(f"{target}: cannot be written: {error.strerror or error}") from None
     finally:

@@ -46,18 +46,24 @@ def _run(
 ) -> Iterator[Receipt]:
     """Receipts as shards are finished. ``most`` may wait: no worker idles, and boards do not pile up here."""
     waiting: set[Future[Receipt]] = set()
+    finished = False
     try:
         for shard in shards:
             waiting.add(pool.submit(_made, work, shard, drawn(shard)))
             patience = None if len(waiting) >= most else 0
             done, waiting = wait(waiting, patience, FIRST_COMPLETED)
             yield from (each.result() for each in done)
+            finished = finished or bool(done)
         while waiting:
             done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
             yield from (each.result() for each in done)
+            finished = finished or bool(done)
     except BrokenProcessPool:
+        # A worker begins by running the script it was started from, and must not start workers itself.
+        unguarded = '; or, in a script, because if __name__ == "__main__": is missing'
         raise MaskobanError(
             "a worker was killed, most likely because memory ran out; fewer --workers need less"
+            + ("" if finished else unguarded)
         ) from None
 
 

@@ -43,7 +43,7 @@ def make(
     dataset = Dataset(Path(out).resolve())
     work = Work(job, source, origin(source, job), str(dataset.path))
     with dataset.begun(job.as_dict() | asdict(work.origin)):
-        kept = dataset.manifest()
+        kept = dataset.complete()
         if kept is not None:
             return kept
         making = _Making(job, dataset, progress)

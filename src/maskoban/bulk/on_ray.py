@@ -175,7 +175,8 @@ def _sentence(error: RayError) -> str:
     """What became of a worker, in our words."""
     if isinstance(error, OutOfMemoryError | WorkerCrashedError | RayActorError | NodeDiedError):
         return "a worker was killed again and again, most likely because memory ran out; fewer --workers need less"
-    return f"Ray gave up: {str(error).strip().splitlines()[-1]}"
+    cause = str(error).partition("\nThe above exception was")[0]  # what follows is Ray's own advice
+    return f"Ray gave up: {cause.strip().splitlines()[-1].strip()}"
 
 
 class _Drawer:

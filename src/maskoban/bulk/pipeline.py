@@ -110,7 +110,7 @@ def _described(found: _Found, shard: Shard) -> Columns:
         "id": ids(boards),
         "exact_id": exact_ids(boards),
         "board": texts(boards),
-        "tokens": boards.reshape(len(boards), -1),
+        "tokens": boards.reshape(len(boards), boards.shape[1] * boards.shape[2]),  # there may be none
         "verdict": [Results.VERDICTS[verdict] for verdict in found.verdicts.tolist()],
         "walls": (boards == WALL).sum((1, 2)).astype(np.int16),
         "repaired": found.removed,

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from maskoban.boards import MaskobanError, Tokens, exact_ids, ids
-from maskoban.bulk.dataset import Dataset
+from maskoban.boards import TILES, MaskobanError, Tokens, exact_ids, ids
+from maskoban.bulk.dataset import Dataset, Receipt, described
 from maskoban.bulk.pipeline import texts
 from maskoban.solving import Limits, count, solve_many, solves
 
@@ -24,8 +24,8 @@ def verify(
 ) -> list[str]:
     """What is wrong with a finished dataset, a sentence each; nothing is said where all is well.
 
-    Every file is read and compared with the manifest; ``sample`` boards, chosen by ``seed``, are solved
-    again, and their solutions are replayed.
+    Every file is read and compared with the manifest, and its totals with all of them and with the settings;
+    ``sample`` boards, chosen by ``seed``, are solved again, and their solutions are replayed.
 
     >>> verify("dataset")  # doctest: +SKIP
     []
@@ -36,15 +36,25 @@ def verify(
     settings = dataset.settings()
     problems = [f"{name}: in data/ and not in the manifest" for name in _strangers(dataset, shards)]
     chosen = _chosen(shards, sample, seed)
+    found = []
     done = 0
     for shard in shards:
-        problems += _problems(dataset, shard, settings, chosen.get(shard["name"], []))
+        try:
+            rows, receipt = dataset.as_written(shard)
+        except MaskobanError as error:
+            problems.append(str(error))
+        else:
+            found.append(receipt)
+            problems += _problems(rows, receipt, shard, settings, chosen.get(shard["name"], []))
         done += shard["rows"]
         if progress is not None:
             progress(done, manifest["boards"])
-    total = sum(shard["rows"] for shard in shards)
-    if total != manifest["boards"]:
-        problems.append(f"manifest.json: {manifest['boards']:,} boards in all, and {total:,} in its shards")
+    if len(found) == len(shards):  # else the totals must differ
+        problems += _miscounted(manifest, described(found))
+    if manifest["boards"] != settings["count"] and "without_duplicates_of" not in settings:
+        problems.append(
+            f"manifest.json: {manifest['boards']:,} boards, and job.json says {settings['count']:,}"
+        )
     return problems
 
 
@@ -69,27 +79,49 @@ def _chosen(shards: list[dict[str, Any]], sample: int, seed: int) -> dict[str, l
 
 
 def _problems(
-    dataset: Dataset, shard: dict[str, Any], settings: dict[str, Any], chosen: list[int]
+    rows: pa.Table, receipt: Receipt, shard: dict[str, Any], settings: dict[str, Any], chosen: list[int]
 ) -> Iterator[str]:
     name = shard["name"]
-    try:
-        if dataset.sum_of(name) != shard["sha256"]:
-            yield f"{name}: not the file that was written, by its checksum"
-        rows = dataset.rows(name)
-    except MaskobanError as error:
-        yield str(error)
-        return
-    if rows.num_rows != shard["rows"]:
-        yield f"{name}: {rows.num_rows:,} boards, and the manifest says {shard['rows']:,}"
-        return
-    if chosen:
-        yield from (f"{name}, {problem}" for problem in _judged_anew(rows.take(chosen), settings))
+    if (receipt.rows, receipt.bytes) != (shard["rows"], shard["bytes"]):
+        told = f"{shard['rows']:,} in {shard['bytes']:,}"
+        yield f"{name}: {receipt.rows:,} boards in {receipt.bytes:,} bytes, and the manifest says {told}"
+    elif chosen:
+        yield from (f"{name}, {problem}" for problem in _contradicted(rows.take(chosen), settings))
 
 
-def _judged_anew(rows: pa.Table, settings: dict[str, Any]) -> Iterator[str]:
+def _miscounted(manifest: dict[str, Any], counted: dict[str, Any]) -> Iterator[str]:
+    """Where the manifest's totals are not those of its files."""
+    for name in ("boards", "bytes", "verdicts", "ratings"):
+        if manifest[name] != counted[name]:
+            yield f"manifest.json: {name} {manifest[name]}, and by the files {counted[name]}"
+
+
+def _contradicted(rows: pa.Table, settings: dict[str, Any]) -> Iterator[str]:
     """What another look at these boards contradicts."""
-    told = rows.to_pylist()
-    boards = _boards(told)
+    by_shape: dict[tuple[int, int] | None, list[dict[str, Any]]] = {}
+    for row in rows.to_pylist():
+        by_shape.setdefault(_shape(row), []).append(row)
+    for shape, told in by_shape.items():
+        if shape is None:
+            yield from (
+                f"board {row['number']}: its text and its tokens are not of one board" for row in told
+            )
+        else:
+            yield from _judged_anew(told, shape, settings)
+
+
+def _shape(row: dict[str, Any]) -> tuple[int, int] | None:
+    """Height and width of a board; None where text and tokens cannot be of one."""
+    lines, tokens = (row["board"] or "").split("\n"), row["tokens"] or []
+    height, width = len(lines), len(lines[0])
+    sound = len(tokens) == height * width > 0 and set(tokens) <= set(range(TILES))
+    return (height, width) if sound else None
+
+
+def _judged_anew(
+    told: list[dict[str, Any]], shape: tuple[int, int], settings: dict[str, Any]
+) -> Iterator[str]:
+    boards = np.array([row["tokens"] for row in told], np.uint8).reshape(-1, *shape)
     found = solve_many(boards, limits=Limits(states=settings["states"]))
     again = zip(told, found, ids(boards), exact_ids(boards), texts(boards), strict=True)
     for board, (row, result, one_id, exact_id, text) in zip(boards, again, strict=True):
@@ -103,6 +135,9 @@ def _judged_anew(rows: pa.Table, settings: dict[str, Any]) -> Iterator[str]:
 
 
 def _replayed(board: Tokens, row: dict[str, Any]) -> Iterator[str]:
+    if row["solution"] is None:
+        yield "solved, and there is no solution"
+        return
     try:
         if not solves(board, row["solution"]):
             yield "its solution leaves boxes off their goals"
@@ -113,8 +148,3 @@ def _replayed(board: Tokens, row: dict[str, Any]) -> Iterator[str]:
     if (row["pushes"], row["moves"]) != (counts.pushes, counts.moves):
         told = f"{row['pushes']} pushes and {row['moves']} moves"
         yield f"{told}, and its solution has {counts.pushes} and {counts.moves}"
-
-
-def _boards(rows: list[dict[str, Any]]) -> Tokens:
-    tokens = np.array([row["tokens"] for row in rows], np.uint8)
-    return tokens.reshape(len(rows), rows[0]["board"].count("\n") + 1, -1)
