@@ -24,6 +24,7 @@ from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import draw
 from maskoban.bulk.work import Run, Work, travelling
 from maskoban.diffusion.model import Model
+from maskoban.solving.solver import cores
 
 Drawer = Callable[[Shard], Tokens | None]
 
@@ -35,7 +36,7 @@ def local_engine(work: Work, workers: int | None = None) -> Iterator[Run]:
     >>> with local_engine(work) as run:  # doctest: +SKIP
     ...     receipts = list(run([Shard(0, 0, 64)]))
     """
-    count = workers or _cores()
+    count = workers or cores()
     with _pool(count) as pool:
         drawn = _left_to_the_pool if work.job.device == "cpu" else _drawer(work)
         yield partial(_run, pool, 2 * count, work, drawn)
@@ -112,10 +113,3 @@ def _begin(wanted: Connection) -> None:
 def _leave_with(wanted: Connection) -> None:
     wanted.poll(None)  # nothing is ever sent: this returns when the other end is closed
     os._exit(0)
-
-
-def _cores() -> int:
-    """Cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

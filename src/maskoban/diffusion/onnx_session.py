@@ -14,6 +14,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from maskoban.boards.errors import MaskobanError
+from maskoban.solving.solver import cores
 
 
 class OnnxSession:
@@ -27,7 +28,7 @@ class OnnxSession:
     """
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
-        self.path, self.threads = path, threads or _cores()
+        self.path, self.threads = path, threads or cores()
         self._pool, self._process = self._new_pool(), os.getpid()
         options = ort.SessionOptions()
         options.log_severity_level = 3
@@ -61,8 +62,3 @@ class OnnxSession:
             self._pool, self._process = self._new_pool(), os.getpid()
         side_by_side = map if self.threads == 1 else self._pool.map
         return np.concatenate(list(side_by_side(evaluate, shares)))
-
-
-def _cores() -> int:
-    """Cores this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -182,7 +182,7 @@ def solve_many(
                 -1 if limits.states is None else min(int(limits.states), _MOST_STATES),
                 min(int(limits.megabytes), _MOST_MEGABYTES),
                 -1.0 if limits.seconds is None else float(min(limits.seconds, _MOST_SECONDS)),
-                min(int(threads or _cores()), _MOST_THREADS),
+                min(int(threads or cores()), _MOST_THREADS),
                 solutions,
                 bar.show if progress else None,
             )
@@ -263,8 +263,12 @@ def _by_shape(boards: Tokens | list[Tokens]) -> Iterator[tuple[NDArray[np.int64]
         yield np.array(where), np.stack([boards[i] for i in where])
 
 
-def _cores() -> int:
-    """Cores this process may use."""
+def cores() -> int:
+    """Cores this process may use.
+
+    >>> cores() >= 1
+    True
+    """
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
