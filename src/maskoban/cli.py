@@ -413,7 +413,7 @@ def export(
         float | None,
         typer.Option(
             metavar="C",
-            show_default="the model's, or 1",
+            show_default="that of the critic's folder, or 1",
             help="A drawing is kept with probability min(1, exp(score) / C).",
         ),
     ] = None,

@@ -117,6 +117,18 @@ def test_a_pipe_is_read_as_it_comes(monkeypatch):
         assert [next(levels), next(levels)] == LEVELS  # though more may follow
 
 
+def test_a_pipe_that_begins_with_nothing_but_a_mark_is_waited_for():
+    text = "\n<SokobanLevels><LevelCollection><Level><L>#@#</L></Level></LevelCollection></SokobanLevels>"
+    for encoding, mark in (("utf-8", b"\xef\xbb\xbf"), ("utf-16-le", b"\xff\xfe")):
+        first = mark + "\n ".encode(encoding)
+        program = (
+            "import sys, time; out = sys.stdout.buffer; "
+            f"out.write({first!r}); out.flush(); time.sleep(0.3); out.write({text.encode(encoding)!r})"
+        )
+        with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as writer:
+            assert [str(level) for level in read(f"/dev/fd/{writer.stdout.fileno()}")] == ["#@#"]
+
+
 def test_a_failed_write_leaves_what_was_there(tmp_path):
     def levels():
         yield LEVELS[0]

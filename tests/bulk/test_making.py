@@ -183,6 +183,16 @@ def test_a_filtered_dataset_is_the_same_wherever_it_was_interrupted(
         assert contents(tmp_path / f"{allowed}") == contents(tmp_path / "whole")
 
 
+def test_what_unwanted_workers_had_begun_to_write_is_taken_away(
+    dice: str, tmp_path: Path, in_process: list[Shard]
+) -> None:
+    job = Job(100, seed=7, solvable_only=True, shard_size=16)
+    make(job, tmp_path / "whole", dice)
+    begun = tmp_path / "cut" / "data" / ".seed7-000000000960-000000000976.parquet.f00d.part"
+    make(job, tmp_path / "cut", dice, progress=lambda *_: begun.touch())
+    assert contents(tmp_path / "cut") == contents(tmp_path / "whole")
+
+
 def test_what_no_board_is_like_is_given_up_on(dice: str, tmp_path: Path, in_process: list[Shard]) -> None:
     with pytest.raises(MaskobanError, match=r"only 0 of 512 boards drawn were as asked \(expert\); gave up"):
         make(Job(1, difficulty="expert"), tmp_path / "hard", dice)

@@ -365,6 +365,12 @@ def test_what_cannot_be_loaded_says_why(source: str, kind: dict[str, Any], sente
     assert str(caught.value).startswith(sentence)
 
 
+@pytest.mark.parametrize("threads", [0, -1])
+def test_a_model_needs_a_thread(threads: int) -> None:
+    with pytest.raises(MaskobanError, match=f"a model computes with 1 thread or more, not {threads}"):
+        load(threads=threads)
+
+
 def test_a_graph_is_loaded_by_its_folder(tmp_path: Path) -> None:
     with pytest.raises(
         MaskobanError, match=r"model\.int8\.onnx: a model is loaded by its folder, in int8 with"

@@ -43,6 +43,9 @@ def test_losses_and_solvability(tmp_path: Path) -> None:
 def test_runs_that_stand_on_each_other_are_one_curve(tmp_path: Path) -> None:
     start = {"event": "start", "settings": {"name": "best", "sample_boards": 50}}
     second = [start, {"step": 500, "train": 0.4}, {"step": 500, "boards": "elsewhere.npy", "solvable": 0.84}]
+    for ending in ("end", "interrupted"):
+        first = [*LOG[:-1], {"event": ending, "step": 2000}]
+        assert [each.step for each in read_training(written(tmp_path, first + second)).losses][-1] == 2500
     training = read_training(written(tmp_path, [*LOG, *second]))
     assert [loss.step for loss in training.losses] == [1000, 2000, 2500]
     (checkpoint,) = training.solvability

@@ -58,6 +58,15 @@ def test_the_printed_address_opens_whatever_the_token_is_made_of() -> None:
         assert browser.get(f"{address.partition('?')[0]}api/health").status_code == 200
 
 
+def test_a_token_that_no_header_can_carry_is_refused() -> None:
+    line = [sys.executable, "-m", "maskoban", "studio", "--no-browser", "--port", "0", "--token", "ключ"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "maskoban: a token is made of ASCII letters, for it travels in headers\n",
+    )
+
+
 def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

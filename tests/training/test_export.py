@@ -243,16 +243,6 @@ def test_a_critic_comes_along_where_the_weights_change(tmp_path: Path) -> None:
         assert model.critic.scores(np.zeros((1, 20), np.uint8)).shape == (1,)
 
 
-def test_a_small_stack_in_pieces_is_rounded_like_the_whole(tmp_path: Path) -> None:
-    run, _ = with_idle_units(tmp_path)
-    levels = np.random.default_rng(8).integers(0, MASK, (300, WIDE.height, WIDE.width)).astype(np.uint8)
-    export(run, tmp_path / "whole", bits=8)
-    export(run, tmp_path / "pieces", bits=8, levels=levels)
-    sizes = [(tmp_path / name / "model.safetensors").stat().st_size for name in ("whole", "pieces")]
-    assert sizes[1] < sizes[0]
-    assert load_tensors(tmp_path / "pieces" / "model.safetensors")[0]["net.up.1"].dtype == torch.int8
-
-
 def test_a_run_and_a_model_do_not_share_a_folder(tmp_path: Path) -> None:
     run = save_run(tmp_path / "run")
     with pytest.raises(
@@ -260,6 +250,12 @@ def test_a_run_and_a_model_do_not_share_a_folder(tmp_path: Path) -> None:
     ):
         export(run, run)
     assert not (run / "model.safetensors").exists()
+    critic = save_critic(tmp_path / "critic")
+    with pytest.raises(
+        MaskobanError, match="critic: the folder of a critic's run; a model needs one of its own"
+    ):
+        export(run, critic)
+    assert (critic / "critic.safetensors").is_file()
 
 
 def test_a_place_that_can_be_no_folder_is_said(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import torch
 
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.diffusion.tensorfile import load_folder
+from maskoban.training import loop
 from maskoban.training.interrupting import uninterrupted
 from maskoban.training.loop import Options, Trainer
 from maskoban.training.presets import PAPER, TINY, Preset
@@ -263,25 +264,43 @@ def test_a_resumed_run_keeps_its_minutes(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_during_the_last_drawing_does_not_lose_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("moment", ["validate", "sample", "judged"])
+@pytest.mark.parametrize("every", [4, 5])
+def test_ctrl_c_during_the_last_measuring_does_not_lose_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str, every: int
 ) -> None:
-    preset = replace(SMALL, validate_every=5)
+    preset = replace(SMALL, validate_every=every)
     trainer(preset, tmp_path / "whole").run()
+    measured = [entry for entry in log(tmp_path / "whole") if "event" not in entry]
+    where: Any = loop if moment == "judged" else Trainer
+    plain, calls = getattr(where, moment), 0
 
-    def pressed(_: object) -> dict[str, float]:
-        raise KeyboardInterrupt
+    def pressed(*arguments: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if moment != "validate" or calls == 3:  # the last time
+            raise KeyboardInterrupt
+        return plain(*arguments)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Trainer, "sample", pressed)
+        patched.setattr(where, moment, pressed)
         with pytest.raises(KeyboardInterrupt):
             trainer(preset, tmp_path / "cut").run()
-    for _ in range(2):  # what is there already is not drawn again
+    for _ in range(2):  # what is there already is not measured again
         trainer(preset, tmp_path / "cut").resume().run()
     drawn = [tmp_path / run / "boards-0000012.npy" for run in ("whole", "cut")]
     assert (np.load(drawn[0]) == np.load(drawn[1])).all()
-    assert [entry["step"] for entry in log(tmp_path / "cut") if "boards" in entry] == [12]
+    again = [entry for entry in log(tmp_path / "cut") if "event" not in entry]
+    assert [(e["step"], e.get("valid"), e.get("boards")) for e in again] == [
+        (e["step"], e.get("valid"), e.get("boards")) for e in measured
+    ]
     assert log(tmp_path / "cut")[-1]["event"] == "end"
+
+
+def test_the_last_loss_is_noted_where_boards_were_drawn_on_the_way(tmp_path: Path) -> None:
+    trainer(replace(SMALL, validate_every=5, sample_every=4), tmp_path).run()
+    assert [entry["step"] for entry in log(tmp_path) if "valid" in entry] == [5, 10, 12]
+    assert [entry["step"] for entry in log(tmp_path) if "boards" in entry] == [4, 8, 12]
 
 
 def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:

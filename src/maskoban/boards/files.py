@@ -317,7 +317,7 @@ def _opened(name: str) -> Iterator[tuple[BinaryIO, bytes]]:
 def _first_bytes(pipe: io.BufferedReader) -> bytes:
     """As much of a pipe as is there, and at least as much as tells the formats apart."""
     head = b""
-    while len(head.lstrip()) < 4 and len(head) < _HEAD:
+    while len(head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n\v\f")) < 4 and len(head) < _HEAD:
         part = pipe.read1(_HEAD)
         if not part:
             break

@@ -63,11 +63,11 @@ class Dataset:
                 self._begin(settings)
             except OSError as error:
                 raise MaskobanError(f"{self.path}: cannot be written: {error.strerror or error}") from None
-            self._tidy()
+            self.tidy()
             try:
                 yield
             finally:
-                self._tidy()
+                self.tidy()
 
     def settings(self) -> dict[str, Any]:
         """What the dataset is made with."""
@@ -91,7 +91,7 @@ class Dataset:
             _write_json(self.path / "job.json", settings)
         self.data.mkdir(exist_ok=True)
 
-    def _tidy(self) -> None:
+    def tidy(self) -> None:
         """Take away what a killed process had begun to write, and what a finished dataset no longer needs."""
         for left_behind in [*self.path.glob(".*.part"), *self.data.glob(".*.part")]:
             if left_behind.is_dir():

@@ -23,8 +23,8 @@ from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import draw
 from maskoban.bulk.work import Run, Work, travelling
+from maskoban.cores import cores
 from maskoban.diffusion.model import Model
-from maskoban.solving.solver import cores
 
 Drawer = Callable[[Shard], Tokens | None]
 

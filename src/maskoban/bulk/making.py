@@ -100,6 +100,7 @@ class _Making:
         """Drop what is beyond the last board wanted, and describe the rest."""
         needed = self._needed()
         assert needed is not None
+        self.dataset.tidy()  # workers that were no longer wanted ended in the middle of a file
         for index in self._there():
             if index >= needed:
                 (self.dataset.data / self.job.shard(index).name).unlink()

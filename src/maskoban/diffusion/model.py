@@ -63,6 +63,8 @@ def load(
     """
     if precision not in get_args(Precision):
         raise MaskobanError(f"precision is one of {', '.join(get_args(Precision))}, not {precision!r}")
+    if threads is not None and threads < 1:
+        raise MaskobanError(f"a model computes with 1 thread or more, not {threads}")
     folder = model_folder(source)
     graph = folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")
     if device == "cpu" and graph.is_file():

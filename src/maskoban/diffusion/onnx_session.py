@@ -14,7 +14,7 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 
 from maskoban.boards.errors import MaskobanError
-from maskoban.solving.solver import cores
+from maskoban.cores import cores
 
 
 class OnnxSession:
@@ -28,7 +28,7 @@ class OnnxSession:
     """
 
     def __init__(self, path: Path, threads: int | None = None) -> None:
-        self.path, self.threads = path, threads or cores()
+        self.path, self.threads = path.absolute(), threads or cores()
         self._pool, self._process = self._new_pool(), os.getpid()
         options = ort.SessionOptions()
         options.log_severity_level = 3

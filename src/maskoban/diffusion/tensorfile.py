@@ -13,7 +13,6 @@ import json
 import math
 import os
 import re
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -126,11 +125,8 @@ def in_eight_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     {'small': (torch.float16, (3,)), 'large': (torch.int8, (4, 128, 128)), 'large.scale': (torch.bfloat16, (4, 128, 1))}
     """
     kept: dict[str, Tensor] = {}
-    sizes = Counter[str]()  # a stack kept block by block, as NAME.0, NAME.1, ..., counts as a whole
     for name, tensor in tensors.items():
-        sizes[_stack(name)] += tensor.numel()
-    for name, tensor in tensors.items():
-        if tensor.ndim < 2 or sizes[_stack(name)] < _LARGE:
+        if tensor.ndim < 2 or tensor.numel() < _LARGE:
             kept[name] = tensor.half()
             continue
         # In bf16, so that 127 times the scale is exact: what was kept in 8 bits once is kept as it is.
@@ -138,10 +134,6 @@ def in_eight_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         kept[name] = (tensor / scale).round().to(torch.int8)
         kept[name + SCALE] = scale
     return kept
-
-
-def _stack(name: str) -> str:
-    return re.sub(r"\.\d+$", "", name)
 
 
 def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

@@ -65,7 +65,7 @@ def read_training(log: str | Path, limits: Limits | None = None) -> Training:
             last = before + entry.get("from_step", 0)
             losses = [loss for loss in losses if loss.step <= last]
             solvability = [each for each in solvability if each.step <= last]
-        elif entry.get("event") == "end":
+        elif entry.get("event") in ("end", "interrupted"):
             ended = before + entry["step"]
         elif "boards" in entry:
             boards = path.parent / str(entry["boards"])

@@ -7,7 +7,6 @@ says how it works and defines effort.
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -20,6 +19,7 @@ from numpy.typing import NDArray
 
 from maskoban import _core
 from maskoban.boards import Level, MaskobanError, Tokens
+from maskoban.cores import cores
 
 MODES = ("any", "pushes", "effort")
 
@@ -261,17 +261,6 @@ def _by_shape(boards: Tokens | list[Tokens]) -> Iterator[tuple[NDArray[np.int64]
         places[board.shape].append(i)
     for where in places.values():
         yield np.array(where), np.stack([boards[i] for i in where])
-
-
-def cores() -> int:
-    """Cores this process may use.
-
-    >>> cores() >= 1
-    True
-    """
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 class _Bar:

@@ -36,6 +36,8 @@ def run(host: str, port: int, token: str | None, browser: bool) -> None:
     door = Door(host)
     if token is None:
         token = "" if door.local else secrets.token_urlsafe(16)
+    if not token.isascii():
+        raise MaskobanError("a token is made of ASCII letters, for it travels in headers")
     with _listening(host, port) as listener:
         taken = listener.getsockname()[1]
         name = f"[{host}]" if ":" in host else host

@@ -77,6 +77,8 @@ def export(
         raise MaskobanError(f"the critic's cutoff must be a number above 0, not {cutoff:g}")
     if any(out.glob("state*.safetensors")):
         raise MaskobanError(f"{out}: the folder of a training run; a model needs one of its own")
+    if (out / FILE).is_file() and not (out / "model.safetensors").is_file():
+        raise MaskobanError(f"{out}: the folder of a critic's run; a model needs one of its own")
     tensors, preset, trained, _ = load_checkpoint(run)
     known = _known(run)
     home = run if run.is_dir() else run.parent

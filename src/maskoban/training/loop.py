@@ -324,10 +324,23 @@ class Trainer:
                 self.save()
             clock = time.perf_counter()  # measuring and saving do not count as training
         # A run that was interrupted while it measured for the last time does that when it is resumed.
-        if self.processes.first and self.share_done() >= 1.0 and not self._boards_file().exists():
-            if self.progress.step % self.preset.validate_every:
+        if self.processes.first and self.share_done() >= 1.0:
+            noted = self._noted()
+            if "valid" not in noted:
                 self._note_losses(losses)
-            self.sample()
+            if "boards" not in noted:
+                self.sample()
+
+    def _noted(self) -> set[str]:
+        """What the log tells of the present step, as it was reached last."""
+        noted: set[str] = set()
+        for line in (self.folder / "log.jsonl").read_text().splitlines():
+            entry = json.loads(line)
+            if "from_step" in entry and entry["from_step"] < self.progress.step:
+                noted.clear()
+            elif "event" not in entry and entry["step"] == self.progress.step:
+                noted |= entry.keys()
+        return noted
 
     def _note_losses(self, losses: list[Tensor]) -> None:
         """The mean of the steps' losses since the last note, if there were any, and the held-out boards'."""
@@ -425,7 +438,7 @@ class Trainer:
             n = self.preset.sample_boards
             denoiser = TorchDenoiser(self.network, self.preset.diffusion_steps, batch=min(1024, n))
             boards = draw(denoiser, blank(denoiser, n), seed=self.preset.seed).boards
-        path = self._boards_file()
+        path = self.folder / f"boards-{self.progress.step:07d}.npy"
         partial = path.with_name(path.name + ".partial")
         try:
             with open(partial, "wb") as file:
@@ -437,9 +450,6 @@ class Trainer:
         record: dict[str, Any] = {"step": self.progress.step, "boards": path.name}
         record["walls"] = round(float((boards == WALL).sum((1, 2)).mean()), 3)
         self._note(record | judged(boards))
-
-    def _boards_file(self) -> Path:
-        return self.folder / f"boards-{self.progress.step:07d}.npy"
 
     @contextmanager
     def _judging(self) -> Iterator[None]:
