@@ -17,6 +17,7 @@ SOURCE = Path(maskoban.__file__).parent
 # A board travels one way, and the folders are the stations on that way: each knows only those before it.
 STATIONS = [
     "_core",
+    "cores",
     "boards",
     "solving",
     "pictures",
