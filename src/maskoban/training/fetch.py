@@ -21,7 +21,7 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -97,8 +97,10 @@ def fetch(
     stop = threading.Event()
     with _bar(sum(file.size for file in files), progress) as show:
         pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="fetch")
-        jobs = [pool.submit(_fetch_file, file, folder, base_url, show, stop) for file in files]
-        try:
+        jobs: list[Future[None]] = []
+        try:  # also around the submitting: the first files come while the others wait for their turn
+            for file in files:
+                jobs.append(pool.submit(_fetch_file, file, folder, base_url, show, stop))
             wait(jobs, return_when=FIRST_EXCEPTION)
         except KeyboardInterrupt:
             finished = sum(job.done() for job in jobs)
