@@ -286,15 +286,19 @@ def test_ctrl_c_during_the_last_measuring_does_not_lose_it(
         patched.setattr(where, moment, pressed)
         with pytest.raises(KeyboardInterrupt):
             trainer(preset, tmp_path / "cut").run()
+    with open(tmp_path / "cut" / "log.jsonl", "a") as torn:
+        torn.write('{"step": 1\n')  # as a full disk leaves it
     for _ in range(2):  # what is there already is not measured again
         trainer(preset, tmp_path / "cut").resume().run()
     drawn = [tmp_path / run / "boards-0000012.npy" for run in ("whole", "cut")]
     assert (np.load(drawn[0]) == np.load(drawn[1])).all()
-    again = [entry for entry in log(tmp_path / "cut") if "event" not in entry]
+    lines = (tmp_path / "cut" / "log.jsonl").read_text().splitlines()
+    told = [json.loads(line) for line in lines if line.endswith("}")]
+    again = [entry for entry in told if "event" not in entry]
     assert [(e["step"], e.get("valid"), e.get("boards")) for e in again] == [
         (e["step"], e.get("valid"), e.get("boards")) for e in measured
     ]
-    assert log(tmp_path / "cut")[-1]["event"] == "end"
+    assert told[-1]["event"] == "end"
 
 
 def test_the_last_loss_is_noted_where_boards_were_drawn_on_the_way(tmp_path: Path) -> None:

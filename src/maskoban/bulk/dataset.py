@@ -280,9 +280,8 @@ def _lock(folder: Path, held: ExitStack) -> None:
         import fcntl
     except ImportError:  # Windows; two jobs would only do each other's work again
         return
-    descriptor = os.open(
-        folder, os.O_RDONLY
-    )  # closed by whoever holds it, and by the system when we are killed
+    # Closed by whoever holds it, and by the system when we are killed.
+    descriptor = os.open(folder, os.O_RDONLY)
     held.callback(os.close, descriptor)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

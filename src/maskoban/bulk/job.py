@@ -81,9 +81,8 @@ class Job:
             raise MaskobanError(f"a shard holds at least 1 board, not {self.shard_size}")
         if self.shard_size == 0:
             object.__setattr__(self, "shard_size", default_shard_size(self.count))
-        Drawing(
-            temperature=self.temperature, steps=self.steps, polish=self.polish
-        )  # says what is wrong with it
+        # Says what is wrong with it.
+        Drawing(temperature=self.temperature, steps=self.steps, polish=self.polish)
 
     @property
     def how(self) -> How:

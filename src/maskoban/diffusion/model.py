@@ -66,7 +66,7 @@ def load(
     if threads is not None and threads < 1:
         raise MaskobanError(f"a model computes with 1 thread or more, not {threads}")
     folder = model_folder(source)
-    graph = folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")
+    graph = _graph(folder, precision)
     if device == "cpu" and graph.is_file():
         from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # other devices need no ONNX Runtime
 
@@ -141,16 +141,22 @@ def model_folder(source: str | os.PathLike[str]) -> Path:
     raise MaskobanError(f"no model {name!r}: shipped are {', '.join(shipped())}, and there is no such folder")
 
 
+def _graph(folder: Path, precision: Precision) -> Path:
+    return folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")
+
+
 def weights_hash(folder: Path | None, precision: Precision = "fp32") -> str:
     """16 hexadecimal digits that tell the weights in a model's folder from all others: a hash of their files.
 
     >>> len(weights_hash(model_folder("best")))
     16
     """
-    files = [] if folder is None else sorted(folder.glob("*.safetensors")) if folder.is_dir() else [folder]
-    # An fp32 graph only names its weights, which lie beside it; an int8 graph has made its own of them.
-    if folder is not None and (precision == "int8" or not files):
-        files = [*files, folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")]
+    files: list[Path] = []
+    if folder is not None:
+        files = sorted(folder.glob("*.safetensors")) if folder.is_dir() else [folder]
+        # An fp32 graph only names its weights, which lie beside it; an int8 graph has made its own of them.
+        if precision == "int8" or not files:
+            files.append(_graph(folder, precision))
     digest = sha256()
     for file in files:
         digest.update(file.read_bytes())
@@ -396,16 +402,14 @@ class Model:
         if tokens.shape != (self.height, self.width):
             size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
             raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards")
-        row, column = np.nonzero(tokens > MASK)
-        if len(row):
-            where = f"row {row[0]}, column {column[0]} (from 0)"
-            raise MaskobanError(f"{where} holds {tokens[row[0], column[0]]}, which is no tile")
+        if (strange := tokens > MASK).any():
+            raise MaskobanError(f"{_first(strange)} holds {tokens[strange][0]}, which is no tile")
         rim = np.ones(tokens.size, bool)
         rim[drawn_cells(self.denoiser)] = False
-        row, column = np.nonzero(rim.reshape(tokens.shape) & (tokens != WALL))
-        if len(row):
-            where = f"row {row[0]}, column {column[0]} (from 0)"
-            raise MaskobanError(f"the border must be all wall, but {where} is not; this model needs one")
+        if (gaps := rim.reshape(tokens.shape) & (tokens != WALL)).any():
+            raise MaskobanError(
+                f"the border must be all wall, but {_first(gaps)} is not; this model needs one"
+            )
         players = int(np.isin(tokens, (PLAYER, PLAYER_ON_GOAL)).sum())
         boxes = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
         goals = int(np.isin(tokens, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum())
@@ -420,6 +424,12 @@ class Model:
             raise MaskobanError(
                 f"the board has {boxes} boxes and {goals} goals, and {masks} masked cells cannot make up the difference"
             )
+
+
+def _first(cells: NDArray[np.bool_]) -> str:
+    """The first of some cells, in words."""
+    row, column = np.argwhere(cells)[0]
+    return f"row {row}, column {column} (from 0)"
 
 
 def _check_count(n: int) -> None:

@@ -330,9 +330,8 @@ def _commit(
 def probabilities(logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:
     """softmax(logits / temperature) over the last axis, in double precision."""
     z = logits.astype(np.float64)
-    with np.errstate(
-        over="ignore"
-    ):  # at the least temperatures all but the most probable are infinitely far below
+    # At the least temperatures all but the most probable are infinitely far below.
+    with np.errstate(over="ignore"):
         z = np.exp((z - z.max(axis=-1, keepdims=True)) / temperature)
     result: NDArray[np.float64] = z / z.sum(axis=-1, keepdims=True)
     return result

@@ -65,7 +65,7 @@ def export(
     said.
     ``bits`` of a weight are 16, or 8. ``polish`` is how many sweeps the model draws with where nothing else is asked.
     ``critic`` is the folder of a critic's run, or of a model that has one: ``critic.safetensors`` and ``critic.onnx``
-    are written too, and drawings are kept with probability min(1, exp(score) / ``cutoff``): the model's, or 1.
+    are written too, and drawings are kept with probability min(1, exp(score) / ``cutoff``): that folder's, or 1.
     ``levels`` are boards to look at: hidden units that never open for them are left out. ``progress`` is told how many
     of them were looked at, and of how many.
     The fp32 graphs are checked against torch before this returns; the facts that were written are returned.

@@ -335,7 +335,10 @@ class Trainer:
         """What the log tells of the present step, as it was reached last."""
         noted: set[str] = set()
         for line in (self.folder / "log.jsonl").read_text().splitlines():
-            entry = json.loads(line)
+            try:
+                entry = json.loads(line)
+            except ValueError:  # the half line of a full disk; no reason to lose the run now
+                continue
             if "from_step" in entry and entry["from_step"] < self.progress.step:
                 noted.clear()
             elif "event" not in entry and entry["step"] == self.progress.step:
