@@ -638,8 +638,10 @@ def evaluate(
 
     if boards is not None and model_name is not None:
         raise MaskobanError("either --model or --boards: there is one generator in a report")
-    if boards is not None and (polish is not None or critic is not None):
-        raise MaskobanError("--polish and --critic are for a model: the boards of --boards are drawn already")
+    if boards is not None and (polish is not None or critic is not None or device != "cpu"):
+        raise MaskobanError(
+            "--polish, --critic and --device are for a model: the boards of --boards are drawn already"
+        )
     check_place_and_needs(out)
     source = boards or maskoban.load(model_name or "best", device)
     own_polish, own_critic = (

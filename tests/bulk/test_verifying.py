@@ -111,6 +111,14 @@ def test_boards_that_the_manifest_does_not_miss_either_are_missed(dataset: Path)
     assert verify(dataset) == ["manifest.json: 436 boards, and job.json says 500"]
 
 
+def test_a_shard_that_stands_twice_in_the_manifest_is_found(dataset: Path) -> None:
+    place = Dataset(dataset)
+    first, second, *others = place.finished()["shards"]
+    (place.data / second["name"]).unlink()  # as many boards as before, by every count
+    place.finish(place.as_written(each)[1] for each in (first, first, *others))
+    assert verify(dataset) == [f"{first['name']}: 2 times in the manifest"]
+
+
 def test_what_is_no_dataset_or_not_finished_is_said(dataset: Path, tmp_path: Path) -> None:
     with pytest.raises(MaskobanError, match=r"no dataset there \(expected job.json\)"):
         verify(tmp_path)

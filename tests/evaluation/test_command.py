@@ -78,7 +78,8 @@ def test_ctrl_c_says_how_to_go_on(boards: Path, tmp_path: Path, monkeypatch: pyt
     ("arguments", "sentence"),
     [
         (["--model", "best", "--boards", "b.npz"], "either --model or --boards"),
-        (["--boards", "b.npz", "--polish", "3"], "--polish and --critic are for a model"),
+        (["--boards", "b.npz", "--polish", "3"], "--polish, --critic and --device are for a model"),
+        (["--boards", "b.npz", "--device", "cuda"], "--polish, --critic and --device are for a model"),
         (["--boards", "nowhere.npz"], "nowhere.npz: no such file or folder"),
         (["--model", "nobody"], "no model 'nobody'"),
     ],

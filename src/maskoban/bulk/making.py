@@ -51,6 +51,8 @@ def make(
             try:
                 with _engine(work, engine, workers, address) as run:
                     making.go_on(run)
+            except _TooFew:
+                raise
             except MaskobanError as error:
                 stays = (
                     "; what is finished stays, and the same command goes on from there" if making.made else ""
@@ -67,6 +69,10 @@ def _engine(work: Work, engine: str, workers: int | None, address: str | None) -
     from maskoban.bulk.local import local_engine
 
     return local_engine(work, workers)
+
+
+class _TooFew(MaskobanError):
+    """So few boards are as asked that going on would not help."""
 
 
 class _Making:
@@ -123,7 +129,7 @@ class _Making:
                 return index + 1
         wish = ", ".join(filter(None, ["solvable" if self.job.solvable_only else "", self.job.difficulty]))
         drawn = self.job.most_shards * self.job.shard_size
-        raise MaskobanError(f"only {rows:,} of {drawn:,} boards drawn were as asked ({wish}); gave up")
+        raise _TooFew(f"only {rows:,} of {drawn:,} boards drawn were as asked ({wish}); gave up")
 
     def _missing(self) -> list[int]:
         """The shards to make next: all of them, or where boards are left out as many as will probably do."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -35,6 +36,8 @@ def verify(
     shards = manifest["shards"]
     settings = dataset.settings()
     problems = [f"{name}: in data/ and not in the manifest" for name in _strangers(dataset, shards)]
+    names = Counter(shard["name"] for shard in shards)
+    problems += [f"{name}: {n} times in the manifest" for name, n in names.items() if n > 1]
     chosen = _chosen(shards, sample, seed)
     found = []
     done = 0
