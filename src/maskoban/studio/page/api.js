@@ -25,8 +25,12 @@ function lookAgain() {
   }, 1000);
 }
 
-async function send(what, body, signal) {
-  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(body), signal };
+// Floor is sent as dashes: to the server a blank line above or below a board is no row of it.
+const dashed = (key, value) => (key === "board" ? value.replaceAll(" ", "-") : value);
+
+async function send(what, given, signal) {
+  const body = JSON.stringify(given, dashed);
+  const options = { method: "POST", headers: { "Content-Type": "application/json" }, body, signal };
   for (let attempt = 0; ; attempt++) {
     let answer;
     try {

@@ -16,10 +16,9 @@ export const has = {
   goal: (tile) => tile === GOAL || tile === BOX_ON_GOAL || tile === PLAYER_ON_GOAL,
 };
 
+// The board a text draws. Rows of floor at the edges are rows: what people painted comes back as they painted it.
 export function parse(text) {
   const rows = text.replace(/\r/g, "").split("\n").map((row) => row.replace(/[-_]/g, " "));
-  while (rows.length && !rows[0].trim()) rows.shift();
-  while (rows.length && !rows.at(-1).trim()) rows.pop();
   const width = Math.max(0, ...rows.map((row) => row.length));
   if (!width || width > MAX_SIDE || rows.length > MAX_SIDE) throw new Error("not a board of 1 x 1 to 64 x 64");
   const cells = Uint8Array.from(rows.map((row) => row.padEnd(width)).join(""), (letter) => {
@@ -61,6 +60,25 @@ export function neighbours({ height, width }, cell, diagonal = false) {
         found.push(r * width + c);
     }
   return found;
+}
+
+// The cell an arrow key leads to, which at the edge is the same one; null for other keys.
+export function arrowTo({ height, width }, cell, key) {
+  const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[key];
+  if (!step) return null;
+  if (cell === undefined) return Math.min(1, height - 1) * width + Math.min(1, width - 1);
+  const row = Math.floor(cell / width) + step[0], column = (cell % width) + step[1];
+  return row < 0 || column < 0 || row >= height || column >= width ? cell : row * width + column;
+}
+
+// The cells of a stroke from one cell to another, the first one left out: pointers are heard too seldom to touch them all.
+export function line({ width }, from, to) {
+  const row = Math.floor(from / width), column = from % width;
+  const down = Math.floor(to / width) - row, right = (to % width) - column, steps = Math.max(Math.abs(down), Math.abs(right));
+  return Array.from({ length: steps }, (_, i) => {
+    const share = (i + 1) / steps;
+    return (row + Math.round(down * share)) * width + column + Math.round(right * share);
+  });
 }
 
 function flood(board, start, through) {

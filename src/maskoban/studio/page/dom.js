@@ -10,12 +10,23 @@ export function el(tag, properties = {}, ...children) {
 
 export const button = (text, act, title = "") => el("button", { type: "button", textContent: text, onclick: act, title });
 
+// A disabled button would lose the focus to nowhere; one that only says so keeps it. Clicks on it end here.
+export const enable = (node, able) => node.setAttribute("aria-disabled", String(!able));
+addEventListener("click", (event) => {
+  if (!event.target.closest?.("[aria-disabled=true]")) return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}, true);
+
 let fading;
-export function toast(sentence) {
-  $("toast").textContent = sentence;
+// A passing word; with something to do about it, it stays a while longer.
+export function toast(sentence, label = "", act = null) {
+  const way = button(label, () => (fade(), act()));
+  const fade = () => ($("toast").classList.remove("shown"), way.remove());
+  $("toast").replaceChildren(sentence, ...(act ? [way] : []));
   $("toast").classList.add("shown");
   clearTimeout(fading);
-  fading = setTimeout(() => $("toast").classList.remove("shown"), 3500);
+  fading = setTimeout(fade, act ? 10_000 : 3500);
 }
 
 export function download(content, name) {
@@ -56,7 +67,7 @@ export class Newest {
   }
 }
 
-const plural = (count, word, many = `${word}s`) => `${count.toLocaleString("en")} ${count === 1 ? word : many}`;
+export const plural = (count, word, many = `${word}s`) => `${count.toLocaleString("en")} ${count === 1 ? word : many}`;
 
 // The solver's judgement in two lines: what it says, and why.
 export function judgementLines({ verdict, reason, word, pushes, effort }) {
@@ -68,5 +79,5 @@ export function judgementLines({ verdict, reason, word, pushes, effort }) {
 
 export function judgementNode(judgement) {
   const [head, why] = judgementLines(judgement);
-  return el("span", {}, el("b", { textContent: head, className: judgement.verdict }), el("span", { textContent: why, className: "soft" }));
+  return el("span", {}, el("b", { textContent: head, className: judgement.verdict }), " ", el("span", { textContent: why, className: "soft" }));
 }

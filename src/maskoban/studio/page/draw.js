@@ -1,15 +1,17 @@
 // Draw: paint tiles or ?, let the model fill the rest, let the solver say what it thinks.
 
-import { ask, askFile, listen } from "./api.js";
-import { FLOOR, GOAL, MASK, NAMES, PLAYER_ON_GOAL, copy, filled, format, has, parse, resized } from "./board.js";
-import { $, Newest, button, copyText, download, el, judgementNode, toast } from "./dom.js";
+import { ask, askFile, listen, onConnection } from "./api.js";
+import { FLOOR, GOAL, MASK, NAMES, PLAYER_ON_GOAL, arrowTo, copy, filled, format, has, line, parse, resized } from "./board.js";
+import { $, Newest, button, copyText, download, el, enable, judgementNode, plural, toast } from "./dom.js";
 import { linkTo } from "./share.js";
-import { keep, recall } from "./store.js";
+import { table } from "./store.js";
 import { BoardView, cellName, tileIcon } from "./view.js";
 
 const SUGGESTIONS = 6;
 
-let board, view, tile = MASK, cursor, cure = [], past = [], painting = false;
+let board, view, tile = MASK, cursor, cure = [], past = [];
+let named = { text: "", title: "" }; // the board that came in last, and its title
+let stroke = null; // of a pointer held down: the board before it, and the cell it came to last
 const judging = new Newest(), completing = new Newest(), repairing = new Newest();
 
 export function start({ open, keepBoard, importDialog }) {
@@ -19,21 +21,22 @@ export function start({ open, keepBoard, importDialog }) {
   canvas.onpointerdown = (event) => {
     if (event.button) return;
     canvas.setPointerCapture(event.pointerId);
-    remember();
-    painting = true;
-    paint(view.cellAt(event));
+    stroke = { before: board, last: -1 };
+    onStroke(event);
   };
-  canvas.onpointermove = (event) => painting && paint(view.cellAt(event));
-  canvas.onpointerup = canvas.onpointercancel = () => (painting = false);
+  canvas.onpointermove = (event) => stroke && onStroke(event);
+  canvas.onpointerup = canvas.onpointercancel = () => (stroke = null);
   canvas.onkeydown = onKey;
+  addEventListener("keydown", onUndoKey);
   canvas.onblur = () => ((cursor = undefined), show());
   const click = (id, act) => ($(id).onclick = act);
   click("complete", complete);
   click("repair", repair);
   click("cure", applyCure);
   click("draw-undo", undo);
-  click("draw-play", () => open("play", format(board)));
-  click("draw-keep", () => keepBoard(format(board)));
+  const title = () => (format(board) === named.text ? named.title : "");
+  click("draw-play", () => open("play", format(board), title()));
+  click("draw-keep", () => keepBoard(format(board), title()));
   click("hide-all", () => change(filled(board.height, board.width, MASK)));
   click("clear", () => change(filled(board.height, board.width, FLOOR)));
   click("import", importDialog);
@@ -42,21 +45,29 @@ export function start({ open, keepBoard, importDialog }) {
     const { height, width } = event.target.elements;
     change(resized(board, Number(height.value), Number(width.value), MASK));
   };
-  $("export").onchange = async ({ target }) => {
-    const kind = target.value;
-    target.value = "";
+  $("export").onsubmit = async (event) => {
+    event.preventDefault();
     try {
-      await exportAs(kind);
+      await exportAs(event.target.elements.kind.value);
     } catch (error) {
       toast(error.message);
     }
   };
-  load(recall("draw", null) ?? format(filled(10, 10, MASK)));
+  onConnection((there) => there && judge());
+  try {
+    set(parse(table.recall("draw")));
+  } catch {
+    set(filled(10, 10, MASK)); // nothing there, or nothing that is a board
+  }
 }
 
-export function load(text) {
-  past = [];
-  set(parse(text));
+// A board from elsewhere. What was drawn is an Undo away; suggestions for it are of no more use.
+export function load(text, title = "") {
+  completing.cancel();
+  $("suggestions").replaceChildren();
+  const next = parse(text);
+  named = { text: format(next), title };
+  if (format(board) !== named.text) change(next);
 }
 
 function palette() {
@@ -88,59 +99,79 @@ function choose(which) {
 }
 
 function onKey(event) {
-  const moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -board.width, ArrowDown: board.width };
-  if ((event.ctrlKey || event.metaKey) && event.key === "z") return event.preventDefault(), undo();
-  if (event.key in moves) {
-    const next = cursor === undefined ? board.width + 1 : cursor + moves[event.key];
-    if (next >= 0 && next < board.cells.length) cursor = next;
+  const next = arrowTo(board, cursor, event.key);
+  if (event.ctrlKey || event.metaKey) return;
+  if (next !== null) {
+    cursor = next;
     show();
     view.canvas.setAttribute("aria-label", cellName(board, cursor));
   } else if (event.key === " " && cursor !== undefined) {
-    remember();
-    paint(cursor);
+    paint([cursor], board);
     view.canvas.setAttribute("aria-label", cellName(board, cursor));
   } else if (event.key >= "1" && event.key <= "8") choose(Number(event.key) - 1);
   else return;
   event.preventDefault();
 }
 
-function paint(cell) {
-  if (cell < 0 || board.cells[cell] === tile) return;
-  const next = copy(board);
-  // There is one player: painting it elsewhere moves it.
-  if (has.player(tile)) next.cells.forEach((old, i) => has.player(old) && (next.cells[i] = old === PLAYER_ON_GOAL ? GOAL : FLOOR));
-  next.cells[cell] = tile;
+function onUndoKey(event) {
+  if ($("draw").hidden || event.target.closest?.("input, textarea, select, dialog")) return;
+  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.key !== "z") return;
+  event.preventDefault();
+  undo();
+}
+
+function onStroke(event) {
+  const heard = event.getCoalescedEvents?.() ?? [];
+  for (const each of heard.length ? heard : [event]) {
+    const cell = view.cellAt(each);
+    if (cell >= 0) paint(stroke.last < 0 ? [cell] : line(board, stroke.last, cell), stroke.before);
+    stroke.last = cell;
+  }
+}
+
+// Paints cells of one stroke, which can be undone as a whole, back to the board before it.
+function paint(cells, before) {
+  if (cells.every((cell) => board.cells[cell] === tile)) return;
+  // There is one player: painting it elsewhere moves it, and what it is dragged over stays.
+  const next = copy(has.player(tile) ? before : board);
+  if (has.player(tile)) {
+    next.cells.forEach((old, i) => has.player(old) && (next.cells[i] = old === PLAYER_ON_GOAL ? GOAL : FLOOR));
+    next.cells[cells.at(-1)] = tile;
+  } else for (const cell of cells) next.cells[cell] = tile;
+  if (past.at(-1) !== before) remember(before);
   set(next);
 }
 
-function remember() {
-  past.push(format(board));
+function remember(before) {
+  past.push(before);
   if (past.length > 500) past.shift();
 }
 
 function change(next) {
-  remember();
+  remember(board);
   set(next);
 }
 
 function undo() {
-  if (past.length) set(parse(past.pop()));
+  stroke = null;
+  if (past.length) set(past.pop());
 }
 
 function set(next) {
   board = next;
+  repairing.cancel();
   cure = [];
   $("cure").hidden = true;
   $("resize").elements.height.value = board.height;
   $("resize").elements.width.value = board.width;
-  keep("draw", format(board));
+  table.keep("draw", format(board));
   show();
   judge();
 }
 
 function show() {
   view.show(board, { cursor, cure });
-  $("draw-undo").disabled = !past.length;
+  enable($("draw-undo"), past.length);
 }
 
 const say = (...nodes) => $("draw-verdict").replaceChildren(...nodes);
@@ -150,8 +181,9 @@ function judge() {
   const masks = board.cells.filter((each) => each === MASK).length;
   if (masks) {
     judging.cancel();
-    return say(`${masks} cell${masks > 1 ? "s" : ""} to be drawn. Complete fills ${masks > 1 ? "them" : "it"}.`);
+    return say(`${plural(masks, "cell")} to be drawn. Complete fills ${masks > 1 ? "them" : "it"}.`);
   }
+  say("Judging…");
   judging.run(async (signal) => {
     await new Promise((resolve) => setTimeout(resolve, 150));
     signal.throwIfAborted();
@@ -163,7 +195,7 @@ async function complete() {
   const given = format(board), shelf = $("suggestions");
   if (!given.includes("?")) return toast("Paint some cells with ? first: those are what Complete fills.");
   let cards = [];
-  $("complete").disabled = true;
+  enable($("complete"), false);
   try {
     await completing.run((signal) =>
       listen("complete", { board: given, count: SUGGESTIONS }, (name, data) => {
@@ -177,13 +209,17 @@ async function complete() {
           });
         else if (name === "finished") cards.forEach((one, i) => one.finish(data.boards[i]));
         else if (name === "judged") cards[data.number].verdict.replaceChildren(judgementNode(data.judgement));
-        else if (name === "error") toast(data.message);
+        else if (name === "error") {
+          shelf.replaceChildren();
+          toast(data.message);
+        }
       }, signal),
     );
   } catch (error) {
+    shelf.replaceChildren(); // half-drawn boards are no suggestions
     say(error.message);
   }
-  $("complete").disabled = false;
+  enable($("complete"), true);
 }
 
 function suggestion(number, given) {

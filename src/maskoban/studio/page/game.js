@@ -1,8 +1,9 @@
 // The rules: walking, pushing, going back and forth in time, and the shortest ways to do what a click asks for.
 
-import { BOX, BOX_ON_GOAL, FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, WALL, has } from "./board.js";
+import { BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, PLAYER, PLAYER_ON_GOAL, WALL, has } from "./board.js";
 
-const LETTERS = "lurd";
+const LETTERS = "lurd"; // opposite sides are two apart, so that side ^ 2 is the other one
+const START = 5; // in walks: no letter leads there
 
 export class Game {
   constructor(board) {
@@ -15,10 +16,17 @@ export class Game {
     this.player = cells.findIndex(has.player);
     this.moves = ""; // everything played, what has been taken back included
     this.at = 0; // how much of it stands
+    // For every cell its four neighbours, in the order of the letters; -1 beyond the edge, which acts as a wall.
+    this.near = new Int32Array(cells.length * 4).map((_, i) => {
+      const cell = i >> 2, letter = LETTERS[i & 3], there = cell + this.offsets[letter];
+      const wraps = (letter === "l" && cell % width === 0) || (letter === "r" && there % width === 0);
+      return wraps || there < 0 || there >= cells.length ? -1 : there;
+    });
   }
 
   get playable() {
-    return this.start.cells.filter(has.player).length === 1 && this.boxes.some(Boolean);
+    const { cells } = this.start, count = (test) => cells.filter(test).length, boxes = count(has.box);
+    return count(has.player) === 1 && boxes > 0 && boxes === count(has.goal) && !cells.includes(MASK);
   }
   get solved() {
     return this.boxes.every((box, cell) => !box || this.goals[cell]);
@@ -31,8 +39,8 @@ export class Game {
   }
 
   board() {
-    const cells = this.start.cells.map((_, cell) => {
-      if (this.walls[cell]) return WALL;
+    const cells = this.start.cells.map((tile, cell) => {
+      if (this.walls[cell] || tile === MASK) return tile;
       if (this.boxes[cell]) return this.goals[cell] ? BOX_ON_GOAL : BOX;
       if (cell === this.player) return this.goals[cell] ? PLAYER_ON_GOAL : PLAYER;
       return this.goals[cell] ? GOAL : FLOOR;
@@ -40,14 +48,12 @@ export class Game {
     return { ...this.start, cells };
   }
 
-  // The cell one step away, or -1 beyond the edge, which acts as a wall.
   next(cell, letter) {
-    const { width } = this.start, there = cell + this.offsets[letter];
-    const wraps = (letter === "l" && cell % width === 0) || (letter === "r" && there % width === 0);
-    return wraps || there < 0 || there >= this.walls.length ? -1 : there;
+    return this.near[cell * 4 + LETTERS.indexOf(letter)];
   }
-  free(cell) {
-    return cell >= 0 && !this.walls[cell] && !this.boxes[cell];
+  // Free to stand on, for the player or a box; a box that was lifted from `lifted` is not in the way.
+  free(cell, lifted = -1) {
+    return cell >= 0 && !this.walls[cell] && (!this.boxes[cell] || cell === lifted);
   }
 
   // One step; false where the rules forbid it. Upper and lower case are told apart by what happens.
@@ -88,46 +94,60 @@ export class Game {
     while (this.at < at && this.redo());
   }
 
-  // Shortest walks from a cell with the boxes as they are: for each cell the letter that leads to it.
-  walks(from, boxAt = -1, boxWas = -1) {
-    const came = new Map([[from, ""]]), queue = [from];
-    const open = (cell) => cell >= 0 && !this.walls[cell] && cell !== boxAt && (!this.boxes[cell] || cell === boxWas);
-    for (const cell of queue)
-      for (const letter of LETTERS) {
-        const there = this.next(cell, letter);
-        if (open(there) && !came.has(there)) came.set(there, letter), queue.push(there);
+  // Shortest walks from a cell, where so said with a box lifted and put `onto` another cell: for each cell reached the
+  // number of the letter that leads there, counted from 1. Once all of `wanted` are reached, nobody needs the rest.
+  walks(from, lifted = -1, onto = -1, wanted = null) {
+    const came = new Uint8Array(this.walls.length), queue = [from];
+    came[from] = START;
+    let left = wanted ? wanted.filter((cell) => cell !== from).length : Infinity;
+    for (let i = 0; i < queue.length && left; i++)
+      for (let side = 0; side < 4; side++) {
+        const there = this.near[queue[i] * 4 + side];
+        if (there === onto || came[there] || !this.free(there, lifted)) continue;
+        came[there] = side + 1;
+        queue.push(there);
+        if (wanted?.includes(there)) left -= 1;
       }
     return came;
   }
   pathIn(came, to) {
     let path = "";
-    for (let cell = to; came.get(cell); cell -= this.offsets[came.get(cell)]) path = came.get(cell) + path;
+    for (let cell = to; came[cell] !== START; cell -= this.offsets[path[0]]) path = LETTERS[came[cell] - 1] + path;
     return path;
   }
 
   walkTo(cell) {
     const came = this.walks(this.player);
-    return came.has(cell) ? this.pathIn(came, cell) : null;
+    return came[cell] ? this.pathIn(came, cell) : null;
   }
 
-  // Breadth first over (box, side the player stands on): the fewest pushes from here to every cell in reach.
-  // Returns a map from target cell to the whole route in letters.
+  // Breadth first over (box, side the player stands on): the fewest pushes from here to every cell in reach. Returns a
+  // map from target cell to the last push of the way there, which knows the push before it: `route` tells its letters.
   routes(box) {
-    const seen = new Set(), found = new Map(), queue = [{ box, player: this.player, route: "" }];
-    for (const state of queue) {
-      const came = this.walks(state.player, state.box, box);
-      for (const letter of LETTERS) {
-        const ahead = this.next(state.box, letter), behind = state.box - this.offsets[letter];
-        if (ahead < 0 || this.walls[ahead] || (this.boxes[ahead] && ahead !== box)) continue;
-        if (this.next(behind, letter) !== state.box || !came.has(behind)) continue;
-        const key = ahead * 4 + LETTERS.indexOf(letter);
-        if (seen.has(key)) continue;
-        seen.add(key);
-        const route = state.route + this.pathIn(came, behind) + letter.toUpperCase();
-        if (!found.has(ahead) && ahead !== box) found.set(ahead, route);
-        queue.push({ box: ahead, player: state.box, route });
-      }
+    const found = new Map(), seen = new Uint8Array(this.near.length);
+    const queue = [{ to: box, player: this.player, before: null }];
+    for (const push of queue) {
+      const sides = this.near.subarray(push.to * 4, push.to * 4 + 4);
+      // All around a box is mostly a few steps away, and seldom the other end of the board.
+      const came = this.walks(push.player, box, push.to, Array.from(sides).filter((cell) => this.free(cell, box)));
+      sides.forEach((ahead, side) => {
+        if (!this.free(ahead, box) || !came[sides[side ^ 2]] || seen[ahead * 4 + side]) return;
+        seen[ahead * 4 + side] = 1;
+        const next = { to: ahead, player: push.to, letter: LETTERS[side], before: push };
+        if (!found.has(ahead) && ahead !== box) found.set(ahead, next);
+        queue.push(next);
+      });
     }
     return found;
+  }
+
+  route(box, push) {
+    let letters = "";
+    for (; push.before; push = push.before) {
+      const { to, player } = push.before, behind = to - this.offsets[push.letter];
+      const came = this.walks(player, box, to, [behind]);
+      letters = this.pathIn(came, behind) + push.letter.toUpperCase() + letters;
+    }
+    return letters;
   }
 }

@@ -1,13 +1,15 @@
 // Levels from outside: pasted, chosen or dropped. The server reads every format there is.
 
 import { ask } from "./api.js";
+import { parse } from "./board.js";
 import { $, toast } from "./dom.js";
-import { collection } from "./store.js";
+import { Game } from "./game.js";
+import { FULL, best, collection } from "./store.js";
 
 const MAX_FILE = 700_000; // in base64 this stays below what the server takes
 
-export function start({ open }) {
-  const take = (asked) => bring(asked, open);
+export function start(does) {
+  const take = (asked) => bring(asked, does);
   $("import-go").onclick = () => take({ content: $("import-text").value });
   $("import-file").onchange = async ({ target }) => {
     if (target.files[0]) take(await fileContent(target.files[0]));
@@ -45,18 +47,29 @@ async function fileContent(file) {
   return { content: btoa(letters), encoding: "base64" };
 }
 
-async function bring({ problem, ...asked }, open) {
+// The moves, in the letters of the rules, if they solve the board.
+function replayed(board, lurd) {
+  const game = new Game(parse(board));
+  return game.playable && [...lurd].every((letter) => game.step(letter)) && game.solved ? game.played : null;
+}
+
+// One board is put on the table to draw on; several, or one for the collection, are kept.
+async function bring({ problem, ...asked }, { open, go }) {
   const say = (sentence) => ($("importing").open ? ($("import-message").textContent = sentence) : toast(sentence));
   if (problem || !asked.content) return say(problem ?? "There is nothing to import yet.");
   try {
     const { levels } = await ask("convert", asked);
     $("importing").close();
-    open("draw", levels[0].board);
-    if (levels.length > 1) {
-      const added = levels.filter(({ board, title }) => collection.add(board, title)).length;
-      toast(`${added} of ${levels.length} boards were new and are in the collection.`);
-    } else toast("Imported.");
+    const solved = levels.flatMap(({ board, solutions }) => solutions.map((lurd) => [board, replayed(board, lurd)]));
+    best.offer(solved.filter(([, lurd]) => lurd));
+    if (levels.length === 1 && $("collection").hidden) {
+      open("draw", levels[0].board, levels[0].title);
+      return toast("Imported.");
+    }
+    const added = collection.add(levels);
+    go("collection");
+    toast(added === null ? FULL : `${added} of ${levels.length} boards were new and are in the collection.`);
   } catch (error) {
-    say(error.message);
+    say(error.message.replace(/^content: /, "")); // what the API calls it is nothing to the reader
   }
 }

@@ -8,30 +8,42 @@ import * as drawPart from "./draw.js";
 import * as importing from "./importing.js";
 import * as playPart from "./play.js";
 import { boardIn } from "./share.js";
-import { collection, keep, recall } from "./store.js";
+import { FULL, collection, keep, recall } from "./store.js";
 import { tileIcon } from "./view.js";
 import * as watchPart from "./watch.js";
 
 const TABS = ["watch", "play", "draw", "collection"];
 
+let shown = "watch";
+
 function show(tab) {
+  shown = tab;
   for (const each of TABS) $(each).hidden = each !== tab;
   for (const button of document.querySelectorAll("[data-tab]"))
     button.dataset.tab === tab ? button.setAttribute("aria-current", "page") : button.removeAttribute("aria-current");
-  history.replaceState(null, "", `#${tab}`);
   document.title = `${tab[0].toUpperCase()}${tab.slice(1)} · maskoban studio`;
-}
-
-// Put a board on the table of a part.
-function open(tab, board) {
-  (tab === "play" ? playPart : drawPart).load(board);
-  show(tab);
-  $(`${tab}-board`).focus({ preventScroll: true });
   scrollTo({ top: 0 });
 }
 
+// The address of a part is no element's id, so that the browser does not scroll to it.
+const address = (tab) => `#/${tab}`;
+
+// Show a part, so that Back leads to the one before.
+function go(tab) {
+  if (tab !== shown) history.pushState(null, "", address(tab));
+  show(tab);
+}
+
+// Put a board on the table of a part.
+function open(tab, board, title) {
+  (tab === "play" ? playPart : drawPart).load(board, title);
+  go(tab);
+  $(`${tab}-board`).focus({ preventScroll: true });
+}
+
 function keepBoard(board, title) {
-  toast(collection.add(board, title) ? "Kept in your collection." : "It is in your collection already.");
+  const added = collection.add([{ board, title }]);
+  toast(added === null ? FULL : added ? "Kept in your collection." : "It is in your collection already.");
 }
 
 function theme(next) {
@@ -41,13 +53,15 @@ function theme(next) {
 }
 
 function route() {
-  const board = boardIn(location.hash);
-  if (board) return open("play", board);
-  if (location.hash.startsWith("#board=")) toast("This link holds no board.");
-  show(TABS.find((tab) => location.hash === `#${tab}`) ?? "watch");
+  const linked = location.hash.startsWith("#board="), board = boardIn(location.hash);
+  const tab = board ? "play" : TABS.find((each) => [address(each), `#${each}`].includes(location.hash)) ?? shown;
+  history.replaceState(null, "", address(tab));
+  show(tab);
+  if (board) open("play", board);
+  else if (linked) toast("This link holds no board.");
 }
 
-const does = { open, keepBoard, importDialog: importing.dialog };
+const does = { open, go, keepBoard, importDialog: importing.dialog };
 theme();
 $("theme").onclick = () => {
   const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
@@ -55,7 +69,8 @@ $("theme").onclick = () => {
   theme(next);
 };
 $("logo").append(tileIcon(PLAYER));
-for (const button of document.querySelectorAll("[data-tab]")) button.onclick = () => show(button.dataset.tab);
+for (const button of document.querySelectorAll("[data-tab]")) button.onclick = () => go(button.dataset.tab);
+$("skip").onclick = (event) => (event.preventDefault(), $("main").focus());
 onConnection((there) => {
   $("offline").hidden = there;
   if (there) toast("The server is back.");

@@ -1,11 +1,11 @@
 // Play: keys, clicks, drags and swipes become steps; the server is asked for par, hints and warnings.
 
-import { ask } from "./api.js";
+import { ask, onConnection } from "./api.js";
 import { format, parse } from "./board.js";
-import { $, Newest, copyText, toast } from "./dom.js";
+import { $, Newest, copyText, enable, plural, toast } from "./dom.js";
 import { Game } from "./game.js";
 import { linkTo } from "./share.js";
-import { best, keep, recall } from "./store.js";
+import { best, pushesOf, table } from "./store.js";
 import { BoardView } from "./view.js";
 
 // What the table holds before anybody has put a board on it.
@@ -16,20 +16,29 @@ const KEYS = {
 const WORDS = { l: "left", u: "up", r: "right", d: "down" };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
-let game, text, view;
+const DOUBLE_CLICK = 400; // milliseconds
+
+let game, text, title, view;
+let trouble = ""; // what is wrong with the board itself, however it is played
 let chosen, routes = new Map(); // the box taken in hand, and where it can go
 let pressed = null; // where a pointer went down
+let sent = null; // where a click sent a box last, and when
 let dead = null;
 let ahead = null; // all moves, when those still to come are a solution
 let helped = false; // the solution was looked at, so a win is not one's own
+let aside = null; // the game that waits while one's best is shown
 let timer = null, queue = "";
 let hintCells = null;
 const watching = new Newest(), hinting = new Newest(), rating = new Newest(), shading = new Newest();
 
 export function start({ open, keepBoard }) {
   view = new BoardView($("play-board"), "The game. ");
-  const saved = recall("play", null);
-  load(saved?.text ?? WELCOME, saved);
+  const saved = table.recall("play");
+  try {
+    load(saved.text, saved.title, saved);
+  } catch {
+    load(WELCOME); // nothing there, or nothing that is a board
+  }
   addEventListener("keydown", onKey);
   const canvas = view.canvas;
   canvas.onpointerdown = onDown;
@@ -44,34 +53,47 @@ export function start({ open, keepBoard }) {
   click("solution-back", () => act(() => game.undo()));
   click("solution-on", () => withSolution(() => act(() => game.redo())));
   click("solution-play", () => (timer && !queue ? halt() : withSolution(playBack)));
-  click("solution-best", () => (halt(), putAhead(best.of(text), 0), playBack()));
+  click("solution-best", () => (aside ? backToOwn() : showBest()));
   click("play-edit", () => open("draw", format(game.board())));
-  click("play-keep", () => keepBoard(text));
+  click("play-keep", () => keepBoard(text, title));
   click("play-share", async () => (await copyText(linkTo(text)), toast("The link is copied. It carries the board in its address.")));
   $("shade").onchange = shade;
   $("warn").onchange = look;
+  onConnection((there) => there && (rate(), shade(), look()));
 }
 
-export function load(board, saved = null) {
+// Puts a board on the table. The one that is there already stays as it was played, until it is solved.
+export function load(board, name = "", saved = null) {
+  const next = parse(board), same = game && format(next) === text;
+  finishQueue();
   halt();
-  text = format(parse(board));
-  game = new Game(parse(board));
+  title = name || (same ? title : "");
+  if (same && !game.solved) return;
+  text = format(next);
+  game = new Game(next);
   helped = saved?.helped ?? false;
+  aside = saved?.aside ?? null;
   if (saved) {
-    for (const letter of saved.moves) if (!game.step(letter)) break;
+    for (const letter of saved.moves ?? "") if (!game.step(letter)) break;
     game.goTo(saved.at);
   }
   dead = ahead = null;
-  chosen = undefined;
-  say("");
+  trouble = game.playable ? "" : "This board cannot be played.";
   $("par").textContent = "–";
+  letGo(false);
   shade();
   after();
+  rate();
+}
+
+function rate() {
   rating.run(async (signal) => {
     const { verdict, pushes, reason, word } = await ask("rate", { board: text }, signal);
     $("par").textContent = pushes ?? "–";
     $("par").title = verdict === "solved" ? `Fewest pushes, by the solver; ${word ?? "not rated"}` : `${verdict} ${reason}`;
-    if (verdict === "malformed") say(`This board cannot be played: ${reason}.`);
+    if (verdict === "malformed") trouble = `This board cannot be played: ${reason}.`;
+    if (verdict === "unsolvable") trouble = "This board cannot be solved.";
+    if (trouble) look();
   }).catch(() => {});
 }
 
@@ -114,18 +136,21 @@ function after() {
   draw();
   $("moves").textContent = game.at;
   $("pushes").textContent = game.pushes;
-  $("undo").disabled = $("solution-back").disabled = !game.at;
-  $("redo").disabled = game.at === game.moves.length;
-  const own = best.of(text);
-  $("best").textContent = own ? own.replace(/[a-z]/g, "").length : "–";
-  $("solution-best").hidden = !own;
-  keep("play", { text, moves: game.moves, at: game.at, helped });
+  enable($("undo"), game.at);
+  enable($("solution-back"), game.at);
+  enable($("redo"), game.at < game.moves.length);
+  table.keep("play", { text, title, moves: game.moves, at: game.at, helped, aside });
   hinting.cancel();
-  if (game.playable && game.solved && game.at) {
+  const won = game.playable && game.solved && game.at;
+  const record = won && !helped && best.offer([[text, game.played]]);
+  const own = best.of(text);
+  $("best").textContent = own ? pushesOf(own) : "–";
+  $("solution-best").hidden = !own;
+  $("solution-best").textContent = aside ? "My game" : "Your best";
+  if (won) {
     watching.cancel();
-    const record = !helped && best.offer(text, game.played);
-    if (record) $("best").textContent = game.pushes;
-    say(`Solved in ${game.at} moves and ${game.pushes} pushes${record ? ", your best so far" : ""}!`);
+    const feat = `${plural(game.at, "move")} and ${plural(game.pushes, "push", "pushes")}`;
+    say(`Solved in ${feat}${record ? ", your best so far" : ""}!`);
   } else look();
 }
 
@@ -140,10 +165,10 @@ function draw() {
 
 // A quiet question after every move: can this still be solved?
 function look() {
-  if (!game.playable || game.solved) return;
-  say("");
+  if (game.playable && game.solved && game.at) return; // that has been said
+  say(trouble);
   watching.run(async (signal) => {
-    if (!$("warn").checked || !game.at) return;
+    if (trouble || game.solved || !$("warn").checked || !game.at) return;
     await new Promise((resolve) => setTimeout(resolve, 250));
     signal.throwIfAborted();
     const { verdict } = await ask("solve", { board: format(game.board()), seconds: 5 }, signal);
@@ -153,6 +178,7 @@ function look() {
 
 async function hint() {
   finishQueue();
+  halt();
   const found = await solution(hinting);
   if (!found) return;
   const push = found.search(/[A-Z]/), ahead = new Game(game.board());
@@ -167,7 +193,8 @@ async function hint() {
 
 // A shortest solution from here, or a sentence that says why there is none.
 async function solution(asking) {
-  if (!game.playable || game.solved) return null;
+  if (!game.playable) return null;
+  if (game.solved) return say("It is solved."), null;
   say("Thinking…");
   try {
     const board = format(game.board());
@@ -177,7 +204,7 @@ async function solution(asking) {
     });
     if (!found) return null;
     if (found.solution === null)
-      say(found.verdict === "unsolvable" ? "From here it cannot be solved any more." : `No solution found: ${found.reason}.`);
+      say(trouble || (found.verdict === "unsolvable" ? "From here it cannot be solved any more." : `No solution found: ${found.reason}.`));
     else say("");
     return found.solution;
   } catch (error) {
@@ -191,6 +218,25 @@ function putAhead(lurd, at) {
   game.goTo(at);
   game.moves = ahead = game.played + lurd;
   helped = true;
+}
+
+function showBest() {
+  finishQueue();
+  halt();
+  if (game.moves) aside = { moves: game.moves, at: game.at, helped };
+  putAhead(best.of(text), 0);
+  playBack();
+}
+
+function backToOwn() {
+  halt();
+  game.goTo(0);
+  game.moves = aside.moves;
+  game.goTo(aside.at);
+  ({ helped } = aside);
+  aside = null;
+  letGo(false);
+  after();
 }
 
 async function withSolution(then) {
@@ -225,7 +271,7 @@ function halt() {
 function travel(letters) {
   halt();
   queue = letters;
-  if (still.matches) return finishQueue(), after();
+  if (still.matches) return finishQueue();
   const on = () => {
     game.step(queue[0]);
     queue = queue.slice(1);
@@ -242,13 +288,18 @@ function finishQueue() {
   timer = null;
   for (const letter of queue) game.step(letter);
   queue = "";
+  after();
 }
 
 function restart() {
   finishQueue();
   halt();
+  if (aside) backToOwn();
   game.goTo(0);
+  // Whoever starts over plays for themselves: the solution that was looked up is not there to be gone through again.
+  if (helped) game.moves = "";
   helped = false;
+  ahead = null;
   letGo(false);
   after();
 }
@@ -257,7 +308,7 @@ function take(box) {
   chosen = box;
   routes = game.routes(box);
   hintCells = null;
-  if (!routes.size) say("This box cannot be pushed from here.");
+  if (!routes.size && !game.solved) say("This box cannot be pushed from here.");
   draw();
 }
 
@@ -268,17 +319,19 @@ function letGo(redraw = true) {
 }
 
 function pushTo(cell) {
-  const route = routes.get(cell);
+  const route = game.route(chosen, routes.get(cell));
   letGo();
   travel(route);
 }
 
 function onDown(event) {
   if (!game.playable || event.button) return;
+  const cell = view.cellAt(event);
+  // Of a double click the second half is not about the box that has just been sent there.
+  if (cell === sent?.cell && event.timeStamp - sent.when < DOUBLE_CLICK) return;
   finishQueue();
   halt();
   view.canvas.setPointerCapture(event.pointerId);
-  const cell = view.cellAt(event);
   pressed = { cell, x: event.clientX, y: event.clientY, touch: event.pointerType === "touch", before: chosen };
   if (cell >= 0 && game.boxes[cell]) take(cell);
 }
@@ -296,14 +349,16 @@ function onUp(event) {
   view.canvas.style.cursor = "";
   const dx = event.clientX - x, dy = event.clientY - y, size = view.canvas.clientWidth / game.start.width;
   const far = Math.hypot(dx, dy) > Math.max(18, size * 0.6);
-  if (chosen !== undefined && cell !== from && far) {
+  // A drag begins on the box: with a box in hand, a swipe elsewhere is still a swipe.
+  if (game.boxes[from] && cell !== from && far) {
     if (routes.has(cell)) pushTo(cell);
-    else if (game.boxes[from]) letGo();
+    else letGo();
   } else if (touch && far) {
     act(() => game.step(Math.abs(dx) > Math.abs(dy) ? (dx < 0 ? "l" : "r") : dy < 0 ? "u" : "d"));
   } else if (cell >= 0 && game.boxes[cell]) {
     if (before === cell) letGo(); // a second click puts the box back down
   } else if (chosen !== undefined && routes.has(cell)) {
+    sent = { cell, when: event.timeStamp };
     pushTo(cell);
   } else {
     letGo();

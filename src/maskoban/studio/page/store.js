@@ -1,62 +1,94 @@
 // What the browser keeps: the collection, best solutions, and what was on the table.
 
 const PREFIX = "maskoban.";
+export const FULL = "The storage of this browser is full: nothing was kept.";
 const listeners = new Set();
+const changed = () => listeners.forEach((listener) => listener());
 
-export function recall(key, otherwise) {
+// Called when the collection or a best solution has changed, here or in another window.
+export const onStored = (listener) => listeners.add(listener);
+
+export function recall(key, otherwise, storage = localStorage) {
   try {
-    return JSON.parse(localStorage.getItem(PREFIX + key)) ?? otherwise;
+    return JSON.parse(storage.getItem(PREFIX + key)) ?? otherwise;
   } catch {
     return otherwise;
   }
 }
 
-export function keep(key, value) {
+export function keep(key, value, storage = localStorage) {
   try {
-    localStorage.setItem(PREFIX + key, JSON.stringify(value));
+    storage.setItem(PREFIX + key, JSON.stringify(value));
     return true;
   } catch {
     return false; // full, or forbidden by the browser
   }
 }
 
+// What is on the table is each window's own; a new window begins with what was last on any.
+export const table = {
+  recall: (key) => recall(key, null, sessionStorage) ?? recall(key, null),
+  keep(key, value) {
+    keep(key, value, sessionStorage);
+    keep(key, value);
+  },
+};
+
 export const collection = {
   all: () => recall("collection", []),
-  onChange: (listener) => listeners.add(listener),
   save(boards) {
     const kept = keep("collection", boards);
-    for (const listener of listeners) listener();
+    changed();
     return kept;
   },
-  // The same board twice is one board.
-  add(board, title) {
-    const boards = this.all();
-    if (boards.some((each) => each.board === board)) return false;
-    return this.save([...boards, { board, title: title || `Board ${boards.length + 1}`, added: Date.now() }]);
+  // How many of these were new (the same board twice is one board), or null where there is no room for them.
+  add(levels) {
+    const boards = this.all(), before = boards.length;
+    const known = new Set(boards.map((each) => each.board)), titles = new Set(boards.map((each) => each.title));
+    let number = 1;
+    for (const { board, title } of levels) {
+      if (known.has(board)) continue;
+      while (titles.has(`Board ${number}`)) number += 1;
+      const named = title || `Board ${number}`;
+      boards.push({ board, title: named, added: Date.now() });
+      known.add(board);
+      titles.add(named);
+    }
+    const added = boards.length - before;
+    return !added || this.save(boards) ? added : null;
   },
+  // Whoever renames a board sees the new name already.
   rename(board, title) {
-    this.save(this.all().map((each) => (each.board === board ? { ...each, title } : each)));
+    keep("collection", this.all().map((each) => (each.board === board ? { ...each, title } : each)));
   },
+  // Takes a board out, and returns what puts it back in its place.
   remove(board) {
-    this.save(this.all().filter((each) => each.board !== board));
+    const boards = this.all(), place = boards.findIndex((each) => each.board === board);
+    const taken = boards.splice(place, 1);
+    this.save(boards);
+    return () => this.save(this.all().toSpliced(place, 0, ...taken));
   },
 };
 
-const pushesOf = (lurd) => lurd.replace(/[a-z]/g, "").length;
+export const pushesOf = (lurd) => lurd.replace(/[a-z]/g, "").length;
+
+// Fewer pushes are better; with as many, fewer moves.
+const beats = (lurd, old) => !old || (pushesOf(lurd) - pushesOf(old) || lurd.length - old.length) < 0;
 
 export const best = {
-  of: (board) => recall("best", {})[board] ?? null,
-  // Fewer pushes are better; with as many, fewer moves.
-  offer(board, lurd) {
-    const all = recall("best", {}), old = all[board];
-    const better = !old || pushesOf(lurd) - pushesOf(old) || lurd.length - old.length;
-    if (better !== true && better >= 0) return false;
-    all[board] = lurd;
-    return keep("best", all);
+  all: () => recall("best", {}),
+  of: (board) => best.all()[board] ?? null,
+  // Pairs of a board and a solution of it; true if one is better than what was known, and kept.
+  offer(solutions) {
+    const all = best.all();
+    let better = false;
+    for (const [board, lurd] of solutions) if (beats(lurd, all[board])) (all[board] = lurd), (better = true);
+    if (!better || !keep("best", all)) return false;
+    changed();
+    return true;
   },
 };
 
-// Another window of the same browser changed something.
 addEventListener("storage", (event) => {
-  if (event.key === `${PREFIX}collection`) for (const listener of listeners) listener();
+  if ([`${PREFIX}collection`, `${PREFIX}best`].includes(event.key)) changed();
 });

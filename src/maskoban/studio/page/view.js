@@ -56,14 +56,20 @@ export class BoardView {
     this.canvas.style.setProperty("--columns", board.width);
     this.canvas.style.setProperty("--shape", board.width / board.height);
     this.canvas.dataset.board = format(board); // what is shown, for those who cannot see it
-    this.canvas.setAttribute("aria-label", `${this.label}${describe(board)}`);
+    this.name(this.label);
     this.draw();
+  }
+
+  name(label) {
+    this.label = label;
+    this.canvas.setAttribute("aria-label", this.board ? `${label}${describe(this.board)}` : label);
   }
 
   draw() {
     const { canvas, board, over } = this;
     if (!board || !sheet.complete || !canvas.clientWidth) return;
-    const cell = Math.max(4, Math.round((canvas.clientWidth * devicePixelRatio) / board.width));
+    const room = Math.min(canvas.clientWidth / board.width, canvas.clientHeight / board.height);
+    const cell = Math.max(4, Math.round(room * devicePixelRatio));
     canvas.width = cell * board.width;
     canvas.height = cell * board.height;
     const on = canvas.getContext("2d"), from = sprites(cell), look = looks(board);

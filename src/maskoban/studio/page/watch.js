@@ -1,30 +1,38 @@
 // Watch: boards appear as the server tells each commit; any moment of the drawing can be looked at again.
 
 import { listen } from "./api.js";
-import { NAMES, copy, parse } from "./board.js";
-import { $, Newest, button, el, judgementNode, toast } from "./dom.js";
+import { MASK, NAMES, arrowTo, copy, format, parse } from "./board.js";
+import { $, Newest, button, el, enable, judgementNode, toast } from "./dom.js";
+import { keep, recall } from "./store.js";
 import { BoardView, cellName, tileIcon } from "./view.js";
 
 const drawing = new Newest();
-let boards = []; // of the drawing on the table: { view, start, commits, finished, cursor }
-let steps = 0;
+let boards = []; // of the drawing on the table: { view, start, commits, text, cursor }
+let told = []; // everything the server said of it, in pairs of name and data
+let steps = 0, allSteps = 0; // so far, and when it will be done
 let shownStep = 0;
 let playing = null;
 
 export function start({ open, keepBoard }) {
   const form = $("watch-form");
   form.temperature.oninput = () => (form.warmth.value = Number(form.temperature.value).toFixed(1));
+  const does = { open, keepBoard };
   form.onsubmit = (event) => {
     event.preventDefault();
-    generate(form, open, keepBoard);
+    generate(form, does);
   };
   $("watch-stop").onclick = () => drawing.cancel();
   $("watch-step").oninput = (event) => (pause(), show(Number(event.target.value)));
+  addEventListener("pointerdown", (event) => event.target.closest?.("#watch-boards canvas") ?? hideChances());
   $("watch-play").onclick = () => (playing ? pause() : play());
   $("watch-boards").append(el("p", { className: "empty", textContent: "Press Generate, and see boards appear cell by cell." }));
+  // What this window drew last is told again.
+  for (const [name, data] of recall("watch", [], sessionStorage)) hear(name, data, does, false);
+  if (boards.length) show(steps);
+  stopped();
 }
 
-async function generate(form, open, keepBoard) {
+async function generate(form, does) {
   pause();
   hideChances();
   const asked = {
@@ -33,30 +41,31 @@ async function generate(form, open, keepBoard) {
     polish: Number(form.polish.value),
   };
   if (form.seed.value !== "") asked.seed = Number(form.seed.value);
-  const mine = (boards = []);
-  $("watch-boards").replaceChildren();
   $("generate").textContent = "Drawing…";
-  $("generate").disabled = true;
+  enable($("generate"), false);
   $("watch-stop").hidden = false;
   $("watch").setAttribute("aria-busy", "true");
   try {
-    await drawing.run((signal) =>
-      listen("generate", asked, (name, data) => {
-        if (mine === boards) hear(name, data, { open, keepBoard });
-      }, signal),
-    );
+    await drawing.run((signal) => listen("generate", asked, (name, data) => hear(name, data, does), signal));
   } catch (error) {
     toast(error.message);
   }
+  keep("watch", told, sessionStorage);
+  stopped();
   $("generate").textContent = "Generate";
-  $("generate").disabled = false;
+  enable($("generate"), true);
+  if (document.activeElement === $("watch-stop")) $("generate").focus();
   $("watch-stop").hidden = true;
   $("watch").removeAttribute("aria-busy");
 }
 
-function hear(name, data, does) {
+function hear(name, data, does, live = true) {
   if (name === "start") {
-    steps = 0;
+    // Only now: without a server, what was drawn before stays.
+    boards = [];
+    told = [];
+    steps = allSteps = 0;
+    $("watch-boards").replaceChildren();
     $("scrubber").hidden = false;
     for (let number = 0; number < data.count; number++) boards.push(card(number, data, does));
     show(0);
@@ -64,20 +73,30 @@ function hear(name, data, does) {
     boards.forEach((each, i) =>
       each.commits.push({ cell: data.cells[i], tile: data.tiles[i], chances: data.probabilities[i] }),
     );
-    const following = shownStep === steps && !playing;
+    const following = live && shownStep === steps && !playing;
     steps = data.step;
-    $("watch-step").max = steps;
+    allSteps = data.steps;
     if (following) show(steps);
   } else if (name === "finished") {
     data.boards.forEach((text, i) => {
       boards[i].text = text;
       for (const each of boards[i].buttons) each.disabled = false;
     });
-    show(shownStep);
+    if (live) show(shownStep);
   } else if (name === "judged") {
     boards[data.number].verdict.replaceChildren(judgementNode(data.judgement));
   } else if (name === "error") {
-    toast(data.message);
+    return toast(data.message);
+  }
+  told.push([name, data]);
+}
+
+// Boards that were not drawn to the end can be gone on with.
+function stopped() {
+  for (const one of boards) {
+    if (one.text !== null) continue;
+    one.verdict.textContent = "Stopped. Edit takes it to Draw, where Complete fills the rest.";
+    one.edit.disabled = false;
   }
 }
 
@@ -86,15 +105,18 @@ function card(number, { seed, model, board }, { open, keepBoard }) {
   const canvas = el("canvas", { tabIndex: 0 });
   const verdict = el("p", { className: "verdict" });
   const one = { number, start: parse(board), commits: [], text: null, verdict, view: new BoardView(canvas, `Drawing ${number + 1}: `) };
+  one.edit = button("Edit", () => open("draw", one.text ?? format(boardAt(one, steps)), title));
   one.buttons = [
-    button("Play", () => open("play", one.text)),
-    button("Edit", () => open("draw", one.text)),
+    button("Play", () => open("play", one.text, title)),
+    one.edit,
     button("Keep", () => keepBoard(one.text, title)),
   ];
   for (const each of one.buttons) each.disabled = true;
   canvas.onpointermove = (event) => chances(one, one.view.cellAt(event), event.clientX, event.clientY);
   canvas.onpointerdown = canvas.onpointermove;
-  canvas.onpointerleave = hideChances;
+  // A finger covers what it points at: what it asked for stays until the next tap.
+  canvas.onpointerleave = (event) => event.pointerType !== "touch" && hideChances();
+  canvas.onpointercancel = hideChances;
   canvas.onblur = () => (hideChances(), (one.cursor = undefined), draw(one));
   canvas.onkeydown = (event) => inspect(one, event);
   const label = el("p", { className: "soft small", textContent: `seed ${seed}, board ${number}` });
@@ -116,8 +138,11 @@ function draw(one) {
 
 function show(step) {
   shownStep = Math.max(0, Math.min(step, steps));
+  // Polish commits cells again, so that there are more steps than cells.
+  const cells = boards[0].start.cells.filter((tile) => tile === MASK).length, last = allSteps || cells;
+  $("watch-step").max = last;
   $("watch-step").value = shownStep;
-  $("watch-at").value = `cell ${shownStep} of ${steps}`;
+  $("watch-at").value = `${last > cells ? "step" : "cell"} ${shownStep} of ${last}`;
   for (const one of boards) draw(one);
 }
 
@@ -136,11 +161,10 @@ function pause() {
 }
 
 function inspect(one, event) {
-  const { width, height } = one.start, moves = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -width, ArrowDown: width };
-  if (!(event.key in moves)) return;
+  const { width } = one.start, next = arrowTo(one.start, one.cursor, event.key);
+  if (next === null) return;
   event.preventDefault();
-  const next = (one.cursor ?? width + 1) + (one.cursor === undefined ? 0 : moves[event.key]);
-  if (next >= 0 && next < width * height) one.cursor = next;
+  one.cursor = next;
   draw(one);
   const box = one.view.canvas.getBoundingClientRect(), cell = box.width / width;
   chances(one, one.cursor, box.left + ((one.cursor % width) + 1) * cell, box.top + (Math.floor(one.cursor / width) + 1) * cell);

@@ -1,0 +1,78 @@
+"""Somebody with a real browser, and what their hands do."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from typing import Any
+
+from playwright.sync_api import Browser, Locator, Page, expect
+
+from maskoban.boards import Level
+
+expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
+
+ROOM = """
+########
+#      #
+# @$ . #
+#      #
+# $  . #
+#      #
+########
+""".strip()
+
+BLOCKED = "#######\n#@$#.##\n#######"
+
+
+def person(browser: Browser, studio: str, path: str = "/", **options: Any) -> Page:
+    """Somebody with a browser of their own, who minds every error in the console."""
+    context = browser.new_context(**{"reduced_motion": "reduce", **options})
+    context.set_default_timeout(20_000)
+    page = context.new_page()
+    page.complaints = []  # type: ignore[attr-defined]
+    page.on("pageerror", lambda error: page.complaints.append(str(error)))  # type: ignore[attr-defined]
+    page.on(
+        "console",
+        lambda said: page.complaints.append(said.text) if said.type == "error" else None,  # type: ignore[attr-defined]
+    )
+    page.goto(studio + path)
+    expect(page.locator("html[data-ready]")).to_be_attached()
+    return page
+
+
+def link(board: str) -> str:
+    """The address a shared board has."""
+    rows = board.replace(" ", "-").replace("\n", "|")
+    return "/#board=" + urlsafe_b64encode(rows.encode()).decode().rstrip("=")
+
+
+def play(page: Page, studio: str, board: str) -> Locator:
+    page.goto(studio + link(board))
+    page.reload()
+    expect(page.locator("html[data-ready]")).to_be_attached()
+    shows(page.locator("#play-board"), board)
+    return page.locator("#play-board")
+
+
+def paste(page: Page, board: str) -> None:
+    page.click("[data-tab=draw]")
+    page.click("#import")
+    page.fill("#import-text", board)
+    page.click("#import-go")
+    expect(page.locator("#importing")).to_be_hidden()
+    shows(page.locator("#draw-board"), board)
+
+
+def shows(canvas: Locator, board: str) -> None:
+    expect(canvas).to_have_attribute("data-board", str(Level.parse(board)))
+
+
+def middle(canvas: Locator, row: int, column: int) -> tuple[float, float]:
+    """Where on the screen the middle of a cell is."""
+    box = canvas.bounding_box()
+    board = (canvas.get_attribute("data-board") or "").split("\n")
+    assert box is not None
+    return (
+        box["x"] + (column + 0.5) * box["width"] / len(board[0]),
+        box["y"] + (row + 0.5) * box["height"] / len(board),
+    )

@@ -1,0 +1,70 @@
+"""Watch, in a real browser: boards appear as they are drawn."""
+
+from __future__ import annotations
+
+import re
+
+from playwright.sync_api import Browser, Page, expect
+
+from maskoban.diffusion.model import Model
+from maskoban.studio.app import create_app
+from tests.studio.browsing import middle, person, shows
+from tests.studio.serving import Known, known_model, serving
+
+
+def test_generate_and_watch_to_the_end(page: Page) -> None:
+    page.fill("[name=count]", "3")
+    page.fill("[name=seed]", "5")
+    page.click("#generate")
+    boards = page.locator("#watch-boards canvas")
+    expect(page.locator("#watch-boards .verdict b")).to_have_text(["solved, easy"] * 3)
+    expected = [str(level) for level in known_model().generate(3, seed=5)]
+    for number, board in enumerate(expected):
+        shows(boards.nth(number), board)
+    # Back to the beginning: nothing is drawn; and forward by one cell.
+    scrubber = page.locator("#watch-step")
+    scrubber.focus()
+    page.keyboard.press("Home")
+    first = boards.first.get_attribute("data-board")
+    assert first is not None
+    assert first.count("?") == 64
+    page.keyboard.press("ArrowRight")
+    assert (boards.first.get_attribute("data-board") or "").count("?") == 63
+    expect(page.locator("#watch-at")).to_have_text("cell 1 of 64")
+    page.keyboard.press("End")
+    shows(boards.first, expected[0])
+    # What the model thought of the cell with the player: it was sure.
+    page.mouse.move(*middle(boards.first, 2, 2))
+    expect(page.locator("#chances .drawn")).to_have_text("100 %")
+    expect(page.locator("#chances h3")).to_have_text(re.compile("^row 3, column 3, player: commit"))
+
+
+def test_the_drawing_is_seen_while_it_happens(browser: Browser) -> None:
+    with serving(create_app(lambda: known_model(0.05))) as address:
+        page = person(browser, address)
+        page.click("#generate")
+        expect(page.locator("#watch-at")).to_have_text(re.compile(r"cell ([1-9]|[12]\d) of"))
+        page.click("#watch-stop")
+        expect(page.locator("#generate")).to_have_text("Generate")
+        assert page.complaints == []  # type: ignore[attr-defined]
+        page.context.close()
+
+
+def test_two_people_do_not_meet(browser: Browser) -> None:
+    denoiser = Known(seconds=0.01)
+    with serving(create_app(lambda: Model(denoiser, {"name": "shared"}))) as address:
+        people = [person(browser, address) for _ in range(2)]
+        for seed, each in enumerate(people):
+            each.fill("[name=count]", "2")
+            each.fill("[name=seed]", str(seed))
+            each.click("#generate")
+        third = person(browser, address)
+        third.click("#generate")
+        third.context.close()  # and somebody who leaves takes nobody along
+        for seed, each in enumerate(people):
+            expect(each.locator("#watch-boards .verdict b")).to_have_count(2)
+            for number, level in enumerate(known_model().generate(2, seed=seed)):
+                shows(each.locator("#watch-boards canvas").nth(number), str(level))
+            each.click("#watch-boards button:text('Keep') >> nth=0")
+            expect(each.locator("#kept")).to_have_text("1")
+            each.context.close()
