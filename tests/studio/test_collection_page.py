@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+import pytest
+from playwright.sync_api import Browser, Page, expect
 
 from maskoban.boards import Level, read, write
-from tests.studio.browsing import ROOM, play
+from tests.studio.browsing import BLOCKED, ROOM, link, paste, person, play, shows
 
 
 def test_import_of_an_archive_fills_the_collection(page: Page, tmp_path: Path) -> None:
@@ -38,3 +40,94 @@ def test_a_reload_keeps_the_collection_and_the_game(page: Page, studio: str, tmp
     page.click("[data-tab=collection]")
     page.click("#kept-boards button:text('Remove')")
     expect(page.locator("#kept-boards")).to_contain_text("Nothing kept yet")
+
+
+def test_many_boards_are_kept_at_once_and_one_is_taken_out_alone(page: Page, tmp_path: Path) -> None:
+    corridors = [Level.parse(f"{'#' * n}\n#@$.{' ' * (n - 5)}#\n{'#' * n}") for n in range(5, 64)]
+    write(tmp_path / "many.npz", [*corridors, *(Level(level.tokens.T) for level in corridors)])
+    page.evaluate(
+        """() => {
+            window.writes = 0;
+            const set = Storage.prototype.setItem;
+            Storage.prototype.setItem = function (key, value) {
+                window.writes += key === "maskoban.collection";
+                return set.call(this, key, value);
+            };
+        }"""
+    )
+    page.click("[data-tab=collection]")
+    page.click("#import-here")
+    page.set_input_files("#import-file", tmp_path / "many.npz")
+    boards = page.locator("#kept-boards canvas")
+    expect(boards).to_have_count(118)
+    assert page.evaluate("() => writes") == 1
+    expect(boards.first).to_have_attribute("aria-label", re.compile("Board 1. Board of 3 by 5"))
+    assert (
+        page.locator("#kept-boards canvas[aria-label*='Board of']").count() < 60
+    )  # the rest is out of sight
+    # A tall board gets no taller card.
+    tall = boards.last
+    tall.scroll_into_view_if_needed()
+    box = tall.bounding_box()
+    assert box is not None
+    assert box["height"] == pytest.approx(box["width"], abs=1)
+    # The one is gone, all others stay where they are, and it can be had back.
+    second = boards.nth(1).element_handle()
+    page.locator("#kept-boards button:text('Remove')").first.click()
+    expect(boards).to_have_count(117)
+    assert second.evaluate("(canvas) => canvas.isConnected")
+    expect(page.locator("#kept-boards button:text('Remove')").first).to_be_focused()
+    page.click("#toast button:text('Undo')")
+    expect(page.locator("#kept-boards input").first).to_have_value("Board 1")
+
+
+def test_titles_are_given_once_and_renaming_is_in_nobodys_way(page: Page, studio: str) -> None:
+    for board in (ROOM, BLOCKED):
+        paste(page, board)
+        page.click("#draw-keep")
+    page.click("[data-tab=collection]")
+    page.locator("#kept-boards button:text('Remove')").first.click()
+    paste(page, ROOM)
+    page.click("#draw-keep")
+    page.click("[data-tab=collection]")
+    titles = page.locator("#kept-boards input")
+    assert sorted(title.input_value() for title in titles.all()) == ["Board 1", "Board 2"]
+    titles.first.fill("Renamed")
+    page.keyboard.press("Tab")
+    expect(page.locator("#kept-boards button:text('Play')").first).to_be_focused()
+    titles.nth(1).fill("Renamed too")
+    page.locator("#kept-boards button:text('Play')").nth(1).click()
+    shows(page.locator("#play-board"), ROOM)
+    # Where nothing more fits, nobody is told otherwise.
+    page.evaluate(
+        """() => {
+            for (let size = 1 << 22; size; size >>= 1)
+                for (let n = 0; n < 4; n++)
+                    try { localStorage.setItem(`fill ${size} ${n}`, "x".repeat(size)); } catch { break; }
+        }"""
+    )
+    page.goto(studio + link("#####\n#@$.#\n#####"))
+    page.click("#play-keep")
+    expect(page.locator("#toast")).to_contain_text("is full")
+
+
+def test_solutions_are_told_at_once_and_travel_with_the_boards(
+    browser: Browser, page: Page, studio: str, tmp_path: Path
+) -> None:
+    play(page, studio, "######\n#@$ .#\n######")
+    page.click("#play-keep")
+    page.click("[data-tab=collection]")
+    expect(page.locator("#kept-boards")).to_contain_text("not solved yet")
+    page.go_back()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.click("[data-tab=collection]")
+    expect(page.locator("#kept-boards")).to_contain_text("solved by you in 2 pushes")
+    with page.expect_download() as download:
+        page.click("#export-all")
+    download.value.save_as(tmp_path / "all.sok")
+    other = person(browser, studio, "/#/collection")
+    other.click("#import-here")
+    other.set_input_files("#import-file", tmp_path / "all.sok")
+    expect(other.locator("#kept-boards")).to_contain_text("solved by you in 2 pushes")
+    other.context.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from maskoban.boards import read
 from tests.studio.browsing import BLOCKED, ROOM, middle, paste, shows
@@ -106,3 +107,113 @@ def test_boards_can_be_dropped_and_pasted_anywhere(page: Page) -> None:
             [kind, board],
         )
         shows(page.locator("#draw-board"), board)
+
+
+def test_what_was_painted_comes_back_be_it_nothing_but_floor(page: Page) -> None:
+    page.click("[data-tab=draw]")
+    page.fill("[name=height]", "3")
+    page.fill("[name=width]", "3")
+    page.click("#resize button")
+    canvas = page.locator("#draw-board")
+    page.click("#palette [aria-label=floor]")
+    for row in range(3):
+        page.mouse.move(*middle(canvas, row, 0))
+        page.mouse.down()
+        page.mouse.move(*middle(canvas, row, 2))
+        page.mouse.up()
+    floor = "   \n   \n   "
+    expect(page.locator("#draw-verdict b")).to_have_text("malformed")
+    page.reload()
+    expect(canvas).to_have_attribute("data-board", floor)
+    page.click("#palette [aria-label=box]")
+    page.mouse.click(*middle(canvas, 1, 1))
+    expect(canvas).to_have_attribute("data-board", "   \n $ \n   ")
+    page.click("#draw-undo")
+    expect(canvas).to_have_attribute("data-board", floor)
+    page.click("#draw-play")
+    expect(page.locator("#play-message")).to_contain_text("This board cannot be played")
+    # Whatever the storage holds, the page opens.
+    page.evaluate(
+        """() => {
+            for (const each of [localStorage, sessionStorage])
+                for (const key of ["draw", "play"]) each.setItem(`maskoban.${key}`, '"no board"');
+        }"""
+    )
+    page.reload()
+    expect(page.locator("html[data-ready]")).to_be_attached()
+
+
+def test_strokes_are_whole_and_undone_as_a_whole(page: Page) -> None:
+    board = "########\n#@ $ . #\n#      #\n########"
+    paste(page, board)
+    canvas = page.locator("#draw-board")
+    page.click("#palette [aria-label=goal]")
+    page.mouse.move(*middle(canvas, 2, 1))
+    page.mouse.down()
+    page.mouse.move(*middle(canvas, 2, 6))  # at once, with nothing heard in between
+    page.mouse.up()
+    striped = board.replace("#      #", "#......#")
+    shows(canvas, striped)
+    page.mouse.click(*middle(canvas, 2, 3))  # a goal already: nothing to do, and nothing to undo
+    page.keyboard.press("Control+z")
+    shows(canvas, board)
+    # The player goes where it is dragged, and what it is dragged over stays.
+    page.click("#palette [aria-label=player]")
+    page.mouse.move(*middle(canvas, 1, 1))
+    page.mouse.down()
+    page.mouse.move(*middle(canvas, 1, 3))
+    page.mouse.move(*middle(canvas, 1, 5))
+    page.mouse.move(*middle(canvas, 1, 6))
+    page.mouse.up()
+    shows(canvas, board.replace("#@ $ . #", "#  $ .@#"))
+    page.focus("#palette [aria-label=player]")
+    page.keyboard.press("Control+z")
+    shows(canvas, board)
+    # At the end of a row the cursor stays in it.
+    canvas.focus()
+    for _ in range(10):
+        page.keyboard.press("ArrowRight")
+    expect(canvas).to_have_attribute("aria-label", "row 2, column 8, wall")
+
+
+def test_what_comes_in_costs_no_drawing_and_brings_its_title(page: Page) -> None:
+    paste(page, KNOWN)
+    page.click("#complete")
+    expect(page.locator("#suggestions canvas")).to_have_count(6)
+    page.focus("#complete")
+    expect(page.locator("#suggestions .verdict b")).to_have_count(6)
+    expect(page.locator("#complete")).to_be_focused()
+    page.click("#import")
+    page.fill("#import-text", f"{ROOM}\nTitle: My room\n")
+    page.click("#import-go")
+    shows(page.locator("#draw-board"), ROOM)
+    expect(page.locator("#suggestions canvas")).to_have_count(0)
+    page.click("#draw-keep")
+    page.click("#draw-undo")
+    shows(page.locator("#draw-board"), KNOWN)
+    page.click("[data-tab=collection]")
+    expect(page.locator("#kept-boards input")).to_have_value("My room")
+    # One board imported here stays here, and the drawing is left alone.
+    page.click("#import-here")
+    page.fill("#import-text", BLOCKED)
+    page.click("#import-go")
+    expect(page.locator("#kept-boards canvas")).to_have_count(2)
+    shows(page.locator("#draw-board"), KNOWN)
+
+
+def test_the_verdict_is_that_of_the_board_shown(page: Page) -> None:
+    held: list[Route] = []
+    paste(page, ROOM)
+    expect(page.locator("#draw-verdict b")).to_have_text(re.compile("solved"))
+    page.route("**/api/rate", lambda route: held.append(route))
+    page.click("#clear")
+    expect(page.locator("#draw-verdict")).to_have_text("Judging…")
+    page.unroute("**/api/rate")
+    page.click("#draw-undo")
+    expect(page.locator("#draw-verdict b")).to_have_text(re.compile("solved"))
+    # A wall that would mend another board is of no use to this one.
+    page.route("**/api/repair", lambda route: held.append(route))
+    page.click("#repair")
+    with page.expect_event("requestfailed", lambda request: "repair" in request.url):
+        page.click("#clear")
+    expect(page.locator("#cure")).to_be_hidden()

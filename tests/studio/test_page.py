@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Page, expect
 from maskoban.boards import Level
 from maskoban.pictures.surroundings import looks
 from maskoban.studio.app import create_app
-from tests.studio.browsing import person
+from tests.studio.browsing import ROOM, link, paste, person
 from tests.studio.serving import known_model, serving
 from tests.studio.test_command import command
 
@@ -39,22 +39,101 @@ def test_the_page_recovers_when_the_server_stops_during_a_drawing(browser: Brows
         expect(page.locator("#watch-at")).to_have_text(re.compile(r"cell [1-9]"))
     expect(page.locator("#offline")).to_be_visible()
     expect(page.locator("#generate")).to_be_enabled()
+    # Without a server nothing new is drawn, and nothing that was there is lost.
+    page.click("#generate")
+    expect(page.locator("#toast")).to_have_text("The server does not answer.")
+    expect(page.locator("#watch-boards canvas")).to_have_count(6)
+    page.click("[data-tab=draw]")
+    page.click("#clear")
+    expect(page.locator("#draw-verdict")).to_have_text("The server does not answer.")
+    page.goto(address + link(ROOM))
+    expect(page.locator("#par")).to_have_text("–")
     port = int(address.rpartition(":")[2])
     with serving(create_app(known_model), port):
         expect(page.locator("#offline")).to_be_hidden()
+        # What could not be answered is asked again.
+        expect(page.locator("#par")).to_have_text("5")
+        expect(page.locator("#draw-verdict b")).to_have_text("malformed")
+        page.click("[data-tab=watch]")
         page.click("#generate")
         expect(page.locator("#watch-boards .verdict b")).to_have_count(6)
     page.context.close()
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 820, 1440])
-def test_nothing_sticks_out_at_any_width(browser: Browser, studio: str, width: int, theme: Any) -> None:
-    page = person(browser, studio, viewport={"width": width, "height": 850}, color_scheme=theme)
+def test_nothing_sticks_out_at_any_size(browser: Browser, studio: str, theme: Any) -> None:
+    page = person(browser, studio, color_scheme=theme)
     expect(page.locator(f"html[data-theme={theme}]")).to_be_attached()
-    for tab in ("watch", "play", "draw", "collection"):
-        page.click(f"[data-tab={tab}]")
-        assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
+    paste(page, ROOM)
+    page.evaluate(
+        """async (room) => {
+            const { collection } = await import("/store.js");
+            const wider = (i) => room.replace("#", "#".repeat(1 + (i % 50))) + "\\n#".repeat(Math.floor(i / 50));
+            collection.add(Array.from({ length: 120 }, (_, i) => ({ board: wider(i), title: "W".repeat(200) })));
+        }""",
+        ROOM,
+    )
+    for width, height in ((320, 640), (360, 740), (820, 1180), (740, 360), (1440, 900), (2560, 1300)):
+        page.set_viewport_size({"width": width, "height": height})
+        for tab in ("watch", "play", "draw", "collection"):
+            page.click(f"[data-tab={tab}]")
+            there = page.evaluate(
+                "() => [document.documentElement.scrollWidth, document.documentElement.clientWidth, scrollY]"
+            )
+            assert there[0] <= there[1], (width, tab)
+            assert there[2] == 0, (width, tab)
+            if tab in ("play", "draw"):
+                box = page.locator(f"#{tab}-board").bounding_box()
+                assert box is not None
+                assert box["width"] > 200, (width, height)
+        # Every tile says its name in letters one can read, inside its button.
+        page.click("[data-tab=draw]")
+        assert page.evaluate(
+            """() => [...document.querySelectorAll("#palette button")].every(
+                (each) => parseFloat(getComputedStyle(each).fontSize) > 10 && each.scrollWidth <= each.clientWidth)"""
+        ), width
+    # Header and content begin and end at the same places.
+    header, panel = page.locator("header h1").bounding_box(), page.locator("#draw .panel").bounding_box()
+    assert header is not None
+    assert panel is not None
+    assert header["x"] == panel["x"]
+    assert page.complaints == []  # type: ignore[attr-defined]
+    page.context.close()
+
+
+def test_dark_is_dark_before_any_script_has_run(browser: Browser, studio: str) -> None:
+    context = browser.new_context(color_scheme="dark")
+    page = context.new_page()
+    page.route("**/main.js", lambda route: route.abort())
+    page.goto(studio)
+    assert page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(23, 26, 38)"
+    context.close()
+
+
+def test_addresses_lead_there_and_back(browser: Browser, studio: str) -> None:
+    page = person(browser, studio, "/#draw", viewport={"width": 390, "height": 700})
+    expect(page.locator("#draw")).to_be_visible()
+    for _ in range(2):  # at its top, with the header over nothing
+        assert page.evaluate("() => scrollY") == 0
+        page.reload()
+    # The first thing to reach is the way past the header, and it leads nowhere else.
+    page.keyboard.press("Tab")
+    expect(page.locator("#skip")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("main")).to_be_focused()
+    expect(page.locator("#draw")).to_be_visible()
+    page.mouse.wheel(0, 500)
+    page.click("[data-tab=play]")
+    assert page.evaluate("() => scrollY") == 0
+    page.click("[data-tab=collection]")
+    page.evaluate("() => (location.hash = 'nothing-here')")
+    expect(page.locator("#collection")).to_be_visible()
+    page.go_back()
+    page.go_back()
+    expect(page.locator("#play")).to_be_visible()
+    page.go_back()
+    expect(page.locator("#draw")).to_be_visible()
+    assert page.complaints == []  # type: ignore[attr-defined]
     page.context.close()
 
 

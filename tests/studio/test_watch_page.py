@@ -42,10 +42,22 @@ def test_generate_and_watch_to_the_end(page: Page) -> None:
 def test_the_drawing_is_seen_while_it_happens(browser: Browser) -> None:
     with serving(create_app(lambda: known_model(0.05))) as address:
         page = person(browser, address)
-        page.click("#generate")
-        expect(page.locator("#watch-at")).to_have_text(re.compile(r"cell ([1-9]|[12]\d) of"))
-        page.click("#watch-stop")
+        page.focus("#generate")
+        page.keyboard.press("Enter")
+        expect(page.locator("#watch-at")).to_have_text(re.compile(r"cell ([1-9]|[12]\d) of 64"))
+        expect(page.locator("#watch-step")).to_have_attribute("max", "64")
+        expect(page.locator("#generate")).to_be_focused()
+        page.focus("#watch-stop")
+        page.keyboard.press("Enter")
         expect(page.locator("#generate")).to_have_text("Generate")
+        expect(page.locator("#generate")).to_be_focused()
+        # What was not drawn to the end can be gone on with, after a reload as well.
+        expect(page.locator("#watch-boards .verdict").first).to_contain_text("Stopped.")
+        half = page.locator("#watch-boards canvas").nth(2).get_attribute("data-board") or ""
+        page.reload()
+        page.click("#watch-boards button:text('Edit') >> nth=2")
+        expect(page.locator("#draw-board")).to_have_attribute("data-board", half)
+        assert "?" in half
         assert page.complaints == []  # type: ignore[attr-defined]
         page.context.close()
 
@@ -68,3 +80,35 @@ def test_two_people_do_not_meet(browser: Browser) -> None:
             each.click("#watch-boards button:text('Keep') >> nth=0")
             expect(each.locator("#kept")).to_have_text("1")
             each.context.close()
+
+
+def test_polish_goes_on_beyond_the_cells_and_a_reload_forgets_nothing(page: Page) -> None:
+    page.fill("[name=count]", "1")
+    page.select_option("[name=polish]", "2")
+    page.click("#generate")
+    expect(page.locator("#watch-boards .verdict b")).to_have_text("solved, easy")
+    expect(page.locator("#watch-at")).to_have_text("step 192 of 192")
+    drawn = page.locator("#watch-boards canvas").get_attribute("data-board") or ""
+    page.reload()
+    canvas = page.locator("#watch-boards canvas")
+    expect(canvas).to_have_attribute("data-board", drawn)
+    expect(page.locator("#watch-boards .verdict b")).to_have_text("solved, easy")
+    canvas.focus()
+    for _ in range(12):
+        page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator("#chances h3")).to_contain_text("row 2, column 9")
+
+
+def test_what_a_finger_asked_for_stays_to_be_read(browser: Browser, studio: str) -> None:
+    phone = person(browser, studio, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    phone.fill("[name=count]", "1")
+    phone.click("#generate")
+    expect(phone.locator("#watch-boards .verdict b")).to_have_count(1)
+    canvas = phone.locator("#watch-boards canvas")
+    canvas.scroll_into_view_if_needed()
+    phone.touchscreen.tap(*middle(canvas, 2, 2))
+    expect(phone.locator("#chances h3")).to_contain_text("row 3, column 3, player")
+    phone.locator("#scrubber output").tap()
+    expect(phone.locator("#chances")).to_be_hidden()
+    phone.context.close()
