@@ -73,7 +73,15 @@ def test_nothing_sticks_out_at_any_size(browser: Browser, studio: str, theme: An
         }""",
         ROOM,
     )
-    for width, height in ((320, 640), (360, 740), (820, 1180), (740, 360), (1440, 900), (2560, 1300)):
+    for width, height in (
+        (320, 640),
+        (320, 256),
+        (360, 740),
+        (820, 1180),
+        (740, 360),
+        (1440, 900),
+        (2560, 1300),
+    ):
         page.set_viewport_size({"width": width, "height": height})
         for tab in ("watch", "play", "draw", "collection"):
             page.click(f"[data-tab={tab}]")
@@ -119,8 +127,10 @@ def test_addresses_lead_there_and_back(browser: Browser, studio: str) -> None:
     # The first thing to reach is the way past the header, and it leads nowhere else.
     page.keyboard.press("Tab")
     expect(page.locator("#skip")).to_be_focused()
+    before = page.evaluate("() => history.length")
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
+    assert page.evaluate("() => history.length") == before
     expect(page.locator("#draw")).to_be_visible()
     page.mouse.wheel(0, 500)
     page.click("[data-tab=play]")

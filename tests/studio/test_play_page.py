@@ -189,6 +189,14 @@ def test_a_walk_that_is_hurried_or_clicked_twice_counts_all_the_same(browser: Br
     expect(page.locator("#moves")).to_have_text("24")
     page.reload()
     expect(page.locator("#moves")).to_have_text("24")
+    # Sent there with a double click, a box is not in hand again: the next click walks.
+    page.keyboard.press("r")
+    page.mouse.click(*middle(canvas, 2, 3))
+    page.mouse.dblclick(*middle(canvas, 2, 4))
+    expect(page.locator("#pushes")).to_have_text("1")
+    page.mouse.click(*middle(canvas, 3, 4))
+    expect(page.locator("#moves")).to_have_text("3")
+    expect(page.locator("#pushes")).to_have_text("1")
     assert page.complaints == []  # type: ignore[attr-defined]
     page.context.close()
 

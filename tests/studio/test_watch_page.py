@@ -108,6 +108,8 @@ def test_what_a_finger_asked_for_stays_to_be_read(browser: Browser, studio: str)
     canvas = phone.locator("#watch-boards canvas")
     canvas.scroll_into_view_if_needed()
     phone.touchscreen.tap(*middle(canvas, 2, 2))
+    phone.wait_for_timeout(300)  # the finger is gone by now
+    expect(phone.locator("#chances")).to_be_visible()
     expect(phone.locator("#chances h3")).to_contain_text("row 3, column 3, player")
     phone.locator("#scrubber output").tap()
     expect(phone.locator("#chances")).to_be_hidden()
