@@ -321,7 +321,7 @@ def test_convert_follows_the_ending_or_the_format_asked_for(collection: Path, tm
         ),
         (
             ["convert", "easy.xsb", "a.b"],
-            "maskoban: a.b: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz\n",
+            "maskoban: a.b: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz or /\n",
         ),
         (
             ["convert", "easy.xsb", "a.sok", "--to", "pdf"],

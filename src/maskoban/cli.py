@@ -95,7 +95,7 @@ Megabytes = Annotated[int, typer.Option(min=1, help="Memory each thread's search
 
 # How to draw, and what becomes of the boards: the same for new boards and for half-drawn ones.
 Seed = Annotated[int, typer.Option(help="Same seed, same boards.")]
-Out = Annotated[str | None, typer.Option(help="Save the boards: .sok, .xsb, .slc, .npz or a folder.")]
+Out = Annotated[str | None, typer.Option(help="Save the boards: .sok, .xsb, .slc, .npz or folder/.")]
 Picture = Annotated[str | None, typer.Option(help="Save a picture of all boards: .png or .svg.")]
 Animate = Annotated[
     str | None, typer.Option(help=f"Save a .gif of the boards being drawn (the first {ANIMATED}).")
@@ -604,8 +604,17 @@ def evaluate(
     boards: Annotated[Path | None, typer.Option(help="Boards drawn elsewhere, instead of a model.")] = None,
     samples: Annotated[int, typer.Option(min=1, help="How many boards to draw.")] = 50_000,
     seed: Seed = 0,
-    polish: Polish = None,
-    critic: CriticOption = None,
+    polish: Annotated[
+        int | None, typer.Option(show_default="the model's own", help="Sweeps that redraw every cell once.")
+    ] = None,
+    critic: Annotated[
+        bool | None,
+        typer.Option(
+            "--critic/--no-critic",
+            show_default="the model's own way",
+            help="Draw again what the model's critic takes for drawn.",
+        ),
+    ] = None,
     sweep: Annotated[
         int, typer.Option(min=0, help="Boards for each other way of drawing; 0 leaves them out.")
     ] = 1_000,
@@ -623,10 +632,12 @@ def evaluate(
 
     --boards takes any level file, or an .npz with [b]boards[/b], uint8 (n, h, w), and
     maybe [b]probabilities[/b], float16 or float32 (n, h, w): of each cell's tile when
-    it was committed, NaN where it was given.
+    it was committed, NaN where it was given. All of its boards are measured;
+    --samples, --seed and --sweep are for a model.
 
     \b
     Examples:
+      maskoban evaluate --samples 500 --sweep 0 --out report
       maskoban evaluate --model best --samples 50000 --device cuda --out report
       maskoban evaluate --boards drawn-elsewhere.npz --out report
     """

@@ -222,7 +222,7 @@ def test_a_device_is_written_to_not_replaced():
         ),
         (
             lambda d: write(d / "a.doc", LEVELS),
-            "{}/a.doc: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz",
+            "{}/a.doc: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz or /",
         ),
         (lambda d: write(d / "a.xsb", []), "no levels to write to {}/a.xsb"),
         (

@@ -248,7 +248,7 @@ def _ending(name: str) -> str:
         return "xsb"
     ending = Path(name).suffix.lower()
     if ending not in ENDINGS:
-        raise MaskobanError(f"{name}: which format? expected a name that ends with {', '.join(ENDINGS)}")
+        raise MaskobanError(f"{name}: which format? expected a name that ends with {', '.join(ENDINGS)} or /")
     return ENDINGS[ending]
 
 

@@ -21,11 +21,13 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "tokens": (pa.list_(pa.uint8()), "the same as numbers, row by row: 0 wall, 1 floor, 2 player, 3 box, 4 goal, "
                "5 box on goal, 6 player on goal"),
     "verdict": (pa.string(), "`solved`, `unsolvable` (proved), `unknown` (a limit was hit) or `malformed`"),
-    "reason": (pa.string(), "why a board is unknown or malformed, or how an unsolvable one was refuted; else null"),
-    "solution": (pa.string(), "a solution with the fewest pushes in LURD, pushes in capitals; null without one"),
+    "reason": (pa.string(), "why a board is unknown or malformed, how an unsolvable one was refuted, or what a "
+               "limit left unproved of a solved one; else null"),
+    "solution": (pa.string(), "a solution in LURD, pushes in capitals, with the fewest pushes unless `reason` says "
+                 "that a limit was hit; null without one"),
     "pushes": (pa.int32(), "pushes of that solution"),
     "moves": (pa.int32(), "steps of that solution, pushes among them"),
-    "effort": (pa.int64(), "states a plain breadth-first search expands; null without a solution"),
+    "effort": (pa.int64(), "states a plain breadth-first search expands; null without a solution or beyond the limit"),
     "rating": (pa.string(), "`easy`, `medium`, `hard` or `expert`: the quarter of Boxoban's medium levels the effort "
                "falls in"),
     "walls": (pa.int16(), "wall cells of the board"),

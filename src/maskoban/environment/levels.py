@@ -118,9 +118,9 @@ class DrawnLevels:
     """Endless boards, drawn from a model when they are needed.
 
     ``model`` is the shipped one unless given. By default boards are drawn in 16 network evaluations, which takes
-    a quarter of the time of one a cell (``steps=None``), and only those the solver proves solvable are played;
-    with ``only_solvable=False`` all are that can be played at all. The model's critic is not asked: it would have
-    boards drawn again that can be played. ``batch`` boards are drawn at a time, fewer at
+    an eighth of the time of one a cell and a polish sweep (``steps=None``), and only those the solver proves
+    solvable are played; with ``only_solvable=False`` all are that can be played at all. The model's critic is not
+    asked: it would have boards drawn again that can be played. ``batch`` boards are drawn at a time, fewer at
     first, so that the first episode need not wait for all. Every board is played by ``episodes_per_board`` episodes
     in turn: by one in a plain environment unless told otherwise, and by a sixteenth of ``num_envs`` in a vector
     environment, which would begin episodes far faster than any model draws.

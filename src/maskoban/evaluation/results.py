@@ -107,11 +107,30 @@ Written by `python -m maskoban.evaluation.results` from the reports in `docs/rep
 
 {measured}
 
-{_shown(set(figures), reports)}## Where the paper's numbers stand
+{_sweeps(reports)}{_shown(set(figures), reports)}## Where the paper's numbers stand
 
 | | section |
 |---|---|
 {where}
+"""
+
+
+def _sweeps(reports: Reports) -> str:
+    """How the rows about other ways of drawing are to be read."""
+    sizes = {
+        setting["boards"]
+        for report in reports.values()
+        for name in ("temperature", "order", "polish", "critic")
+        for setting in report.get("measures", {}).get(name) or []
+    }
+    if not sizes:
+        return ""
+    counted = " or ".join(f"{size:,}" for size in sorted(sizes, reverse=True))
+    return f"""Rows about temperature, the most probable tile first, sweeps and a critic are {counted} boards
+each, and what each names is the only thing in which it differs from plain drawing; so reports of one model share
+them. Probabilities of walls are those at the last commit: after a polish sweep, with all other cells given, which
+is not what the paper's are.
+
 """
 
 

@@ -85,6 +85,10 @@ def refuse(status: int, message: str, headers: dict[str, str] | None = None) -> 
 def told(error: RequestValidationError) -> str:
     """The first thing wrong with a request, and where."""
     first = error.errors()[0]
+    if first["type"] == "json_invalid":
+        return f"the body is no JSON: {first['ctx']['error']} at character {first['loc'][-1]}"
+    if first["loc"] == ("body",) and first["type"] in ("model_attributes_type", "missing"):
+        return "expected a JSON object as the body, sent with Content-Type: application/json"
     where = ".".join(str(part) for part in first["loc"] if part != "body")
     sentence = str(first["msg"])
     return f"{where}: {sentence}" if where else sentence

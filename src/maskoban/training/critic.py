@@ -286,7 +286,7 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--out", type=Path, required=True, help="folder of the run: critic, log, held-out scores")
     default = "cuda" if torch.cuda.is_available() else "cpu"
-    p.add_argument("--device", default=default, help=f"cpu, cuda, ... (default: {default})")
+    p.add_argument("--device", default=default, help="cpu, cuda, ... (default: cuda if there is one)")
     for field in dataclasses.fields(CriticSettings):
         if field.name != "polish":
             option = "held_out_boards" if field.name == "held_out" else field.name
