@@ -619,8 +619,12 @@ def evaluate(
         int, typer.Option(min=0, help="Boards for each other way of drawing; 0 leaves them out.")
     ] = 1_000,
     corpus: Annotated[
-        str, typer.Option(help="Training levels to look for copies of.")
-    ] = "boxoban-medium-train",
+        str | None,
+        typer.Option(
+            show_default="boxoban-medium-train, if it was fetched",
+            help="Training levels to look for copies of.",
+        ),
+    ] = None,
     log: Annotated[Path | None, typer.Option(help="log.jsonl of the training run.")] = None,
     device: Device = "cpu",
 ) -> None:
@@ -644,6 +648,7 @@ def evaluate(
     import maskoban
     from maskoban.boards import MaskobanError
     from maskoban.evaluation.measuring import Plan
+    from maskoban.evaluation.neighbours import training_levels
     from maskoban.evaluation.report import check_place_and_needs
     from maskoban.evaluation.report import evaluate as write_report
 
@@ -654,6 +659,8 @@ def evaluate(
             "--polish, --critic and --device are for a model: the boards of --boards are drawn already"
         )
     check_place_and_needs(out)
+    if corpus is not None:
+        training_levels(corpus)  # what cannot be read is said before the work
     source = boards or maskoban.load(model_name or "best", device)
     own_polish, own_critic = (
         (0, False) if isinstance(source, Path) else (source.polish, source.critic is not None)
@@ -664,7 +671,7 @@ def evaluate(
         polish=own_polish if polish is None else polish,
         critic=own_critic if critic is None else critic,
         sweep=sweep,
-        corpus=corpus,
+        corpus=corpus or Plan.corpus,
         log=None if log is None else str(log),
     )
     try:

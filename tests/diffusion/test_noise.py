@@ -23,6 +23,12 @@ def test_seed_board_purpose_and_index_all_matter() -> None:
         assert not np.isin(one, other).any()
 
 
+def test_a_seed_may_be_a_number_of_numpy() -> None:
+    for seed in (np.int64(-7), np.int32(-7)):
+        assert (uniforms(seed, np.arange(9), 0, 3) == uniforms(-7, np.arange(9), 0, 3)).all()  # type: ignore[arg-type]
+    assert (uniforms(np.uint64(2**63), np.arange(9), 0, 3) == uniforms(2**63, np.arange(9), 0, 3)).all()  # type: ignore[arg-type]
+
+
 def test_numbers_are_uniform_and_neighbours_independent() -> None:
     u = uniforms(0, np.arange(2000), 0, 20)
     assert u.min() >= 0

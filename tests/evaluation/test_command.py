@@ -30,9 +30,10 @@ def boards(tmp_path: Path) -> Path:
     return tmp_path / "b.npz"
 
 
-def test_boards_drawn_elsewhere(boards: Path, tmp_path: Path) -> None:
+def test_boards_drawn_elsewhere(boards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASKOBAN_CACHE", str(tmp_path / "nothing-fetched"))
     out = tmp_path / "report"
-    done = evaluate("--boards", boards, "--out", out, "--corpus", tmp_path / "nowhere")
+    done = evaluate("--boards", boards, "--out", out)
     assert done.stdout == f"{out / 'report.html'}\n"
     assert "3 boards, 33.3% solvable (95 %: 6.1% to 79.2%)" in done.stderr
     assert "distances: nearest neighbours need the levels that were trained on" in done.stderr
@@ -82,6 +83,7 @@ def test_ctrl_c_says_how_to_go_on(boards: Path, tmp_path: Path, monkeypatch: pyt
         (["--boards", "b.npz", "--device", "cuda"], "--polish, --critic and --device are for a model"),
         (["--boards", "nowhere.npz"], "nowhere.npz: no such file or folder"),
         (["--model", "nobody"], "no model 'nobody'"),
+        (["--samples", "9", "--corpus", "nowhere.npz"], "nearest neighbours need the levels"),
     ],
 )
 def test_what_cannot_be_measured_is_said(arguments: list[str], sentence: str, tmp_path: Path) -> None:

@@ -42,6 +42,9 @@ def test_any_level_file(tmp_path: Path, name: str) -> None:
     np.testing.assert_array_equal(read_sample(tmp_path / name).boards, BOARDS)
 
 
+ONE_BOARD = np.zeros((1, 3, 3), np.uint8)
+
+
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
@@ -51,6 +54,12 @@ def test_any_level_file(tmp_path: Path, name: str) -> None:
         ({"boards": np.full((1, 3, 3), 8)}, "expected 0 to 7"),
         ({"boards": np.full((1, 3, 3), -1)}, "expected 0 to 7"),
         ({"boards": np.zeros((1, 3, 3), int), "probabilities": np.zeros((1, 9))}, "expected the same"),
+        (
+            {"boards": ONE_BOARD, "probabilities": np.full((1, 3, 3), -0.1)},
+            "from -0.1 to -0.1; expected 0 to 1",
+        ),
+        ({"boards": ONE_BOARD, "probabilities": np.full((1, 3, 3), 7.0)}, "from 7 to 7; expected 0 to 1"),
+        ({"boards": ONE_BOARD, "probabilities": np.full((1, 3, 3), "half")}, "expected float16 or float32"),
         ({"boards": np.array([{}])}, "not a whole .npz file"),
     ],
 )

@@ -56,8 +56,9 @@ runpy.run_module("maskoban.training", run_name="__main__", alter_sys=True)
 """
 
 
-def test_ctrl_c_saves_and_the_run_resumes_with_nothing_but_torch_and_numpy(
-    tmp_path: Path, corpus: Path
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_being_told_to_end_saves_and_the_run_resumes_with_nothing_but_torch_and_numpy(
+    tmp_path: Path, corpus: Path, way: signal.Signals
 ) -> None:
     run = tmp_path / "run"
     arguments = ["--preset", "tiny", "--corpus", str(corpus), "--out", str(run), "--device", "cpu", *SMALL]
@@ -68,7 +69,7 @@ def test_ctrl_c_saves_and_the_run_resumes_with_nothing_but_torch_and_numpy(
     patience = time.monotonic() + 120
     while len(log(run)) < 3 and training.poll() is None and time.monotonic() < patience:
         time.sleep(0.05)
-    training.send_signal(signal.SIGINT)
+    training.send_signal(way)
     _, said = training.communicate(timeout=60)
     assert training.returncode == 130, said
     assert "Traceback" not in said
@@ -79,7 +80,7 @@ def test_ctrl_c_saves_and_the_run_resumes_with_nothing_but_torch_and_numpy(
     assert isinstance(step, int)
 
     resumed = subprocess.run(
-        [sys.executable, "-c", BARE, *arguments, "--resume", "--stop-at", str(step + 7)],
+        [sys.executable, "-c", BARE, *arguments[2:8], "--resume", "--stop-at", str(step + 7)],  # its own preset
         env=environment(), cwd=tmp_path, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert resumed.returncode == 0, resumed.stderr

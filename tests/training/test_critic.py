@@ -61,9 +61,9 @@ def known(out: Path) -> dict[str, dict[str, float]]:
     return {name: json.loads(metadata[name]) for name in ("settings", "facts")}
 
 
-def drawn(place: Path, n: int, polish: int) -> Tokens:
+def drawn(place: Path, n: int, polish: int, first: int = command.FIRST) -> Tokens:
     denoiser, _ = load_torch(place / "model", "cpu")
-    return draw_many(denoiser, blank(denoiser, n), 0, Drawing(polish=polish)).boards
+    return draw_many(denoiser, blank(denoiser, n), 0, Drawing(polish=polish), first).boards
 
 
 # -- learning
@@ -102,6 +102,8 @@ def test_other_sweeps_can_be_asked_for(place: Path, tmp_path: Path, clock: None)
     assert known(tmp_path / "swept")["settings"]["polish"] == 2
     with np.load(kept) as file:
         assert (file["boards"] == drawn(place, 20, polish=2)).all()
+        # None of those that people draw: the critic would know them again.
+        assert not (file["boards"] == drawn(place, 20, polish=2, first=0)).all((1, 2)).any()
     # The file says how its boards were drawn.
     run(place, tmp_path / "again", "--drawn", kept, "--minutes", 0.01)
     assert known(tmp_path / "again")["settings"]["polish"] == 2
@@ -173,6 +175,7 @@ def test_what_cannot_be_learned_from_is_refused(place: Path, tmp_path: Path) -> 
     assert said("--corpus", square) == f"{square} has 6x6 boards, but the model draws 6x7"
     assert said("--drawn", 4) == "a fifth of the drawings is held out, and 4 are too few for that"
     assert said("--minutes", 0) == "the training time must be above 0 minutes, not 0"
+    assert said("--learning-rate", "nan") == "learning_rate must be a number from 0 on, not nan"
     assert said("--batch", 1) == "batch must be at least 2, not 1"
     assert said("--drawn", 9, "--polish", -1) == "the number of polish sweeps cannot be negative, and is -1"
     nowhere = tmp_path / "nowhere" / "boards.npz"
@@ -194,7 +197,7 @@ def test_what_cannot_be_learned_from_is_refused(place: Path, tmp_path: Path) -> 
     assert said("--drawn", tmp_path / "told.npz", "--polish", 1) == sentence
     paper = save_run(tmp_path / "paper", SMALL_PAPER)
     sentence = "a critic can be made of the interior network only, not of the paper's"
-    assert said("--model", paper, "--drawn", 9) == sentence
+    assert said("--model", paper, "--drawn", 10**9) == sentence  # before it draws
 
 
 def test_the_command_refuses_in_one_sentence(
@@ -221,5 +224,6 @@ def test_ctrl_c_ends_the_command_with_a_sentence(
         command.main()
     assert left.value.code == 130
     assert (
-        capsys.readouterr().err == "maskoban critic: interrupted; the best critic so far is in its folder\n"
+        capsys.readouterr().err
+        == "maskoban critic: interrupted; if it was learning already, the best critic so far is in its folder\n"
     )

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import shutil
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -18,6 +19,8 @@ from maskoban.boards.tiles import MASK  # noqa: E402
 from maskoban.diffusion.model import load  # noqa: E402
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # noqa: E402
 from maskoban.diffusion.tensorfile import load_folder, load_tensors, save_tensors, widened  # noqa: E402
+from maskoban.training import export as exporting  # noqa: E402
+from maskoban.training.checkpoint import Progress, new_network, save_checkpoint  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402
 from maskoban.training.presets import Preset  # noqa: E402
 from tests.training.small_models import SMALL, SMALL_PAPER, WIDE, WIDE_PAPER, save_critic, save_run  # noqa: E402
@@ -393,6 +396,25 @@ def test_an_exported_model_keeps_its_name_and_sweeps_and_critic(small: Path, tmp
     assert export(model, tmp_path / "strict", cutoff=5.0)["critic"] == 5.0
     with pytest.raises(MaskobanError, match="cutoff was given, but there is no critic"):
         export(small, tmp_path / "none", cutoff=5.0)
+
+
+def test_a_model_is_replaced_whole_or_not_at_all(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = tmp_path / "model"
+    export(small, model, critic=critic_of(small))
+    files = {path.name: path.read_bytes() for path in model.iterdir()}
+    diverged = new_network(SMALL)
+    torch.nn.init.constant_(diverged.head, torch.nan)  # type: ignore[arg-type]
+    (tmp_path / "run").mkdir()
+    save_checkpoint(tmp_path / "run", SMALL, Progress(1, 1.0), diverged, None, {})
+    with pytest.raises(MaskobanError, match="differs from torch by nan"):
+        export(tmp_path / "run", model)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == files
+    monkeypatch.setattr(exporting, "_check_critic", Mock(side_effect=KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        export(model, model, bits=8)
+    assert {path.name: path.read_bytes() for path in model.iterdir()} == files
 
 
 def test_a_model_without_a_critic_leaves_none_of_the_model_before_it(small: Path, tmp_path: Path) -> None:

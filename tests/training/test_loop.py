@@ -229,6 +229,26 @@ def test_a_corpus_that_does_not_fit_is_refused(tmp_path: Path, corpus: Any, sent
     assert not (tmp_path / "run").exists()
 
 
+def test_numbers_of_hidden_cells_that_would_never_come_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match=r"is 15, and 16 cells are drawn: .* set diffusion_steps=16"):
+        trainer(replace(SMALL, diffusion_steps=15), tmp_path)
+    trainer(replace(RUNS["paper"], diffusion_steps=15), tmp_path)  # hides cells one by one: any number comes
+
+
+def test_a_run_that_diverges_ends_and_keeps_the_checkpoint_from_before(tmp_path: Path) -> None:
+    trainer(SMALL, tmp_path, stop_at=2).run()
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("state*")}
+    run = trainer(SMALL, tmp_path).resume()
+    with torch.no_grad():
+        next(run.network.parameters()).fill_(math.nan)
+    with pytest.raises(
+        MaskobanError, match="the loss is no number any more at step 4: training has diverged"
+    ):
+        run.run()
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("state*")} == before
+    assert "NaN" not in (tmp_path / "log.jsonl").read_text()
+
+
 def test_held_out_boards_are_checked_too(tmp_path: Path) -> None:
     with pytest.raises(MaskobanError, match="the held-out corpus has masked cells, board 3 first"):
         Trainer(SMALL, boards(), changed(MASKED), tmp_path, QUIET)

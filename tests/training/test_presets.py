@@ -60,6 +60,13 @@ def test_settings_are_changed_by_name() -> None:
         ("decay_share=0", "decay_share must be above 0 and at most 1, and is 0.0"),
         ("learning_rate=nan", "learning_rate must be a number from 0 on, and is nan"),
         ("clip=-1", "clip must be a number from 0 on, and is -1.0"),
+        ("time_power=nan", "time_power must be at least 1, and is nan"),
+        ("weight_cap=-1", "weight_cap must be a number above 0, and is -1.0"),
+        ("weight_cap=nan", "weight_cap must be a number above 0, and is nan"),
+        ("betas=2,3", "betas must be at least 0 and below 1, and is 2.0"),
+        ("muon_momentum=5", "muon_momentum must be at least 0 and below 1, and is 5.0"),
+        ("ema=nan", "ema must be at least 0 and below 1, and is nan"),
+        ("seed=9999999999999", "seed must lie within 2^40 of 0, and is 9999999999999"),
         ("dropout=1", "dropout must be at least 0 and below 1, and is 1.0"),
     ],
 )

@@ -66,16 +66,17 @@ def parquet_bytes(rows: pa.Table) -> bytes:
     b'PAR1'
     """
     sink = pa.BufferOutputStream()
-    pq.write_table(
-        rows,
+    with pq.ParquetWriter(
         sink,
-        row_group_size=65_536,
+        rows.schema,
         version="2.6",
         data_page_version="1.0",
         compression="zstd",
         compression_level=6,
         use_dictionary=_REPETITIVE,
-    )
+    ) as file:
+        if rows.num_rows:  # a group of no rows is more than some readers can take
+            file.write_table(rows, row_group_size=65_536)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 

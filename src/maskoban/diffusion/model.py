@@ -33,7 +33,7 @@ from maskoban.boards.tiles import (
 from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.denoiser import Critic, Denoiser
 from maskoban.diffusion.sampler import Drawing, Drawn, Order, blank, draw, draw_many, drawn_cells
-from maskoban.solving import rate_many, solve_many
+from maskoban.solving import Limits, rate_many, solve_many
 from maskoban.solving.rating import WORDS
 
 Precision = Literal["fp32", "int8"]
@@ -437,6 +437,11 @@ def _check_count(n: int) -> None:
         raise MaskobanError(f"the number of boards must be at least 1, not {n}")
 
 
+#: How far the solver looks into one board when boards are picked by it: far beyond any 10x10 board, and so that a
+#: large one does not hold up all others. What it cannot prove by then does not pass.
+PICKING = Limits(states=1_000_000)
+
+
 def _passing(
     boards: Tokens, only_solvable: bool, difficulty: str | None, boxes: int | None
 ) -> NDArray[np.bool_]:
@@ -444,7 +449,7 @@ def _passing(
     if boxes is not None:
         keep &= np.isin(boards, (BOX, BOX_ON_GOAL)).sum((1, 2)) == boxes
     if only_solvable:
-        keep[keep] = solve_many(boards[keep], solutions=False).solved
+        keep[keep] = solve_many(boards[keep], solutions=False, limits=PICKING).solved
     if difficulty is not None:
-        keep[keep] = [rating.word == difficulty for rating in rate_many(boards[keep])]
+        keep[keep] = [rating.word == difficulty for rating in rate_many(boards[keep], limits=PICKING)]
     return keep

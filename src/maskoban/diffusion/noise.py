@@ -30,7 +30,7 @@ def uniforms(
     True
     """
     with np.errstate(over="ignore"):
-        key = _mix(np.array([seed & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64) + _STRIDE)
+        key = _mix(np.array([int(seed) & 0xFFFFFFFFFFFFFFFF], dtype=np.uint64) + _STRIDE)
         key = _mix(key + _STRIDE * (boards.astype(np.uint64) + np.uint64(1)))
         key = _mix(key + _STRIDE * np.asarray(purpose + 1).astype(np.uint64))
         bits = _mix(key[:, None] + _STRIDE * np.arange(1, count + 1, dtype=np.uint64))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from maskoban import _core
 from maskoban.boards import WALL, Level, LevelFileError, MaskobanError, Tokens, read, read_boards
-from maskoban.diffusion.model import RAREST, Model, load
+from maskoban.diffusion.model import PICKING, RAREST, Model, load
 from maskoban.solving import solve_many
 
 #: How many different boards a vector environment has in play at a time, unless told otherwise.
@@ -192,7 +192,7 @@ class _Drawn:
             )
             keep = np.array([not reason for reason in _core.unplayable(boards)])
             if source.only_solvable:
-                keep[keep] = solve_many(boards[keep], solutions=False).solved
+                keep[keep] = solve_many(boards[keep], solutions=False, limits=PICKING).solved
             self._numbers = np.concatenate([self._numbers, self._drawn + np.flatnonzero(keep)])
             self._boards = np.concatenate([self._boards, boards[keep]])
             self._kept += int(keep.sum())

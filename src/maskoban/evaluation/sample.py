@@ -73,7 +73,14 @@ def read_sample(path: str | Path) -> Sample:
         if probabilities.shape != boards.shape:
             shapes = f"{probabilities.shape} beside boards of {boards.shape}"
             raise LevelFileError(name, f"probabilities has shape {shapes}; expected the same")
+        if not np.issubdtype(probabilities.dtype, np.floating):
+            raise LevelFileError(
+                name, f"probabilities are of {probabilities.dtype}; expected float16 or float32"
+            )
         probabilities = probabilities.astype(np.float32)
+        if (probabilities < 0).any() or (probabilities > 1).any():
+            low, high = np.nanmin(probabilities), np.nanmax(probabilities)
+            raise LevelFileError(name, f"probabilities go from {low:g} to {high:g}; expected 0 to 1, or NaN")
     return Sample(boards.astype(np.uint8), probabilities)
 
 

@@ -60,7 +60,7 @@ class Layout:
         if layout.width * layout.height > MAX_PIXELS:
             raise MaskobanError(
                 f"a sheet of {layout.count} boards at {cell} pixels a cell is too large to draw; "
-                "show fewer boards, or smaller cells"
+                "take fewer boards at a time"
             )
         return layout
 

@@ -15,6 +15,7 @@ from maskoban.boards.errors import MaskobanError
 
 if TYPE_CHECKING:
     from maskoban.training.loop import Trainer
+    from maskoban.training.presets import Preset
     from maskoban.training.processes import Processes
 
 
@@ -27,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Example: maskoban train --preset tiny --corpus synth.npz --out runs/tiny --minutes 5. "
         "On several GPUs: torchrun --nproc-per-node 8 -m maskoban.training and the same options.",
     )
-    p.add_argument("--preset", default="best", help=f"one of {', '.join(PRESETS)} (default: best)")
+    p.add_argument("--preset", help=f"one of {', '.join(PRESETS)} (default: best; resumed: the run's own)")
     p.add_argument(
         "--corpus", type=Path, required=True, help="packed boards to learn from (maskoban corpus pack)"
     )
@@ -69,11 +70,15 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> None:
     a = parser().parse_args(arguments)
+    from maskoban.training.checkpoint import load_checkpoint
+    from maskoban.training.interrupting import saved_when_told_to_end
     from maskoban.training.loop import Options
     from maskoban.training.processes import joined
 
-    with joined(a.device or Options.device) as (processes, device):
-        trainer = processes.together(lambda: trainer_for(a, processes, device))
+    with joined(a.device or Options.device) as (processes, device), saved_when_told_to_end(processes.count):
+        own = a.resume and a.preset is None and not a.set
+        preset = processes.from_first(lambda: load_checkpoint(a.out)[1]) if own else None
+        trainer = processes.together(lambda: trainer_for(a, preset, processes, device))
         if a.resume:
             processes.together(trainer.resume)
         elif a.start_from:
@@ -81,12 +86,13 @@ def run(arguments: list[str]) -> None:
         trainer.run()
 
 
-def trainer_for(a: argparse.Namespace, processes: Processes, device: str) -> Trainer:
+def trainer_for(a: argparse.Namespace, own: Preset | None, processes: Processes, device: str) -> Trainer:
+    """What the options ask for, by the preset ``own`` where there is one."""
     from maskoban.training.corpus import load
     from maskoban.training.loop import Options, Trainer
     from maskoban.training.presets import preset_named, vary
 
-    preset = vary(preset_named(a.preset), a.set)
+    preset = own or vary(preset_named(a.preset or "best"), a.set)
     corpus = load(a.corpus)
     if a.held_out:
         held_out = load(a.held_out)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import math
 import sys
 import time
 import zipfile
@@ -47,6 +48,10 @@ from maskoban.training.compiling import compiled
 
 Scores = NDArray[np.floating[Any]]
 
+#: Where in a seed's sequence the drawings lie that a critic learns from: nobody else's boards come from there, and a
+#: critic knows the ones it learned from.
+FIRST = 1 << 40
+
 #: The file of a critic, in its run's folder and beside the model it belongs to.
 FILE = "critic.safetensors"
 
@@ -69,9 +74,19 @@ class CriticSettings:
     def __post_init__(self) -> None:
         if not self.minutes > 0:
             raise MaskobanError(f"the training time must be above 0 minutes, not {self.minutes:g}")
+        for name in ("learning_rate", "weight_decay"):
+            if not 0 <= getattr(self, name) < math.inf:
+                raise MaskobanError(f"{name} must be a number from 0 on, not {getattr(self, name)}")
         for name, least in (("rank", 1), ("batch", 2), ("warmup", 1), ("look_every", 1), ("held_out", 1)):
             if getattr(self, name) < least:
                 raise MaskobanError(f"{name} must be at least {least}, not {getattr(self, name)}")
+
+
+def _base(denoiser: TorchDenoiser) -> InteriorNetwork:
+    """The network a critic is made of."""
+    if not isinstance(denoiser.network, InteriorNetwork):
+        raise MaskobanError("a critic can be made of the interior network only, not of the paper's")
+    return denoiser.network
 
 
 def turning_tables(rows: int, columns: int) -> NDArray[np.int64]:
@@ -92,9 +107,7 @@ class CriticTrainer:
 
     def __init__(self, denoiser: TorchDenoiser, real: Tokens, drawn: Tokens, held_real: Tokens, held_drawn: Tokens,
                  settings: CriticSettings, out: Path) -> None:  # fmt: skip
-        base = denoiser.network
-        if not isinstance(base, InteriorNetwork):
-            raise MaskobanError("a critic can be made of the interior network only, not of the paper's")
+        base = _base(denoiser)
         self.settings, self.out, self.device = settings, out, denoiser.device
         torch.manual_seed(settings.seed)
         self.critic = CriticNetwork(base, settings.rank).to(self.device)
@@ -233,7 +246,7 @@ def drawings(
     """
     if asked.isdigit():
         how = Drawing(polish=own if polish is None else polish)
-        return draw_many(denoiser, blank(denoiser, int(asked)), seed, how).boards, how.polish
+        return draw_many(denoiser, blank(denoiser, int(asked)), seed, how, first=FIRST).boards, how.polish
     try:
         with np.load(asked) as file:
             boards, told = file["boards"], file.get("polish")
@@ -308,6 +321,7 @@ def run(arguments: list[str]) -> float:
     if not there.is_dir():
         raise MaskobanError(f"{there}: is a file, and a folder for the run is wanted")
     denoiser, facts = load_torch(_folder(a.model), a.device)
+    _base(denoiser)  # before the drawing, which takes long
     real, held = (_cells(denoiser, load(corpus), corpus) for corpus in (a.corpus, a.held_out))
     boards, polish = drawings(denoiser, a.drawn, a.polish, facts.get("polish", 0), settings.seed)
     if a.boards_out is not None:
@@ -329,7 +343,8 @@ def main() -> None:
         print(f"maskoban critic: {error}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
-        print("maskoban critic: interrupted; the best critic so far is in its folder", file=sys.stderr)
+        print("maskoban critic: interrupted; if it was learning already, the best critic so far is in its folder",
+              file=sys.stderr)  # fmt: skip
         sys.exit(130)
 
 

@@ -15,6 +15,7 @@ import dataclasses
 import json
 import math
 import os
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from maskoban.diffusion.tensorfile import in_eight_bits, read_header, save_tenso
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import load_checkpoint
 from maskoban.training.critic import FILE
+from maskoban.training.interrupting import uninterrupted
 from maskoban.training.network_graphs import critic_graph, network_graph
 from maskoban.training.pruning import leave_out_idle
 
@@ -123,25 +125,35 @@ def export(
     }
     if critic is not None:
         facts["critic"] = _known(critic).get("critic", 1.0) if cutoff is None else cutoff
-    weights = out / "model.safetensors"
     settings = {
         "preset": json.dumps(dataclasses.asdict(preset)),
         "progress": json.dumps(dataclasses.asdict(trained)),
         "facts": json.dumps(facts),
     }
-    save_tensors(weights, kept, settings)
-    _write(_with_facts(network_graph(network, weights, "fp32"), facts), out / "model.onnx")
-    _check(network, preset.diffusion_steps, out / "model.onnx")
-    _write(_with_facts(network_graph(network, weights, "int8"), facts), out / "model.int8.onnx")
-    if judge is not None:
-        base = {f"base.{key}": value for key, value in network.state_dict().items()}
-        load_weights(judge, base | widened(added), "")
-        save_tensors(out / FILE, added, told | {"model": fingerprint(network)})
-        _write(_with_facts(critic_graph(judge, weights, out / FILE), facts), out / "critic.onnx")
-        _check_critic(judge, out / "critic.onnx")
-    else:
-        for left in (FILE, "critic.onnx"):  # of a model that was here before
-            (out / left).unlink(missing_ok=True)
+    # Written and checked aside: what is in the folder already is replaced by a model that is whole, or not at all.
+    try:
+        aside = tempfile.TemporaryDirectory(prefix=".export-", dir=out)
+    except OSError as error:
+        raise MaskobanError(f"{out}: cannot be written: {error.strerror}") from None
+    with aside as name_aside:
+        fresh = Path(name_aside)
+        weights = fresh / "model.safetensors"
+        save_tensors(weights, kept, settings)
+        _write(_with_facts(network_graph(network, weights, "fp32"), facts), fresh / "model.onnx")
+        _check(network, preset.diffusion_steps, fresh / "model.onnx")
+        _write(_with_facts(network_graph(network, weights, "int8"), facts), fresh / "model.int8.onnx")
+        if judge is not None:
+            base = {f"base.{key}": value for key, value in network.state_dict().items()}
+            load_weights(judge, base | widened(added), "")
+            save_tensors(fresh / FILE, added, told | {"model": fingerprint(network)})
+            _write(_with_facts(critic_graph(judge, weights, fresh / FILE), facts), fresh / "critic.onnx")
+            _check_critic(judge, fresh / "critic.onnx")
+        with uninterrupted():
+            for file in fresh.iterdir():
+                os.replace(file, out / file.name)
+            if judge is None:
+                for left in (FILE, "critic.onnx"):  # of a model that was here before
+                    (out / left).unlink(missing_ok=True)
     return facts
 
 
@@ -181,12 +193,9 @@ def _with_facts(model: onnx.ModelProto, facts: dict[str, Any]) -> onnx.ModelProt
 
 
 def _write(model: onnx.ModelProto, path: Path) -> None:
-    partial = path.with_name(path.name + ".partial")
     try:
-        partial.write_bytes(model.SerializeToString())
-        os.replace(partial, path)
+        path.write_bytes(model.SerializeToString())
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise MaskobanError(f"{path}: cannot be written: {error.strerror}") from error
 
 

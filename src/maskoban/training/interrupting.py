@@ -1,4 +1,4 @@
-"""Ctrl-C that waits for the right moment."""
+"""Ctrl-C that waits for the right moment, and other ways of being told to end."""
 
 from __future__ import annotations
 
@@ -32,3 +32,27 @@ def uninterrupted() -> Iterator[list[int]]:
         signal.signal(signal.SIGINT, before)
     if caught:
         before(caught[0], None)
+
+
+@contextmanager
+def saved_when_told_to_end(processes: int) -> Iterator[None]:
+    """Take SIGTERM and SIGHUP (a machine that is given back, a terminal that is closed) for Ctrl-C.
+
+    Only where one process trains: those of several are ended together by who started them. What is ignored, as under
+    nohup, stays ignored.
+
+    >>> with saved_when_told_to_end(1):
+    ...     pass
+    """
+    ways = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    if processes > 1 or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    taken = [way for way in ways if signal.getsignal(way) is signal.SIG_DFL]
+    for way in taken:
+        signal.signal(way, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        for way in taken:
+            signal.signal(way, signal.SIG_DFL)

@@ -105,6 +105,11 @@ class Trainer:
             raise MaskobanError(
                 f"the training corpus has {len(self.corpus)} boards, fewer than one batch of {preset.batch}"
             )
+        if preset.corruption == "exact" and preset.diffusion_steps < self.network.cells:
+            raise MaskobanError(
+                f"diffusion_steps is {preset.diffusion_steps}, and {self.network.cells} cells are drawn: some numbers "
+                f"of hidden cells would never be learned; set diffusion_steps={self.network.cells}"
+            )
         self._corpus_hash = sha256(self.corpus.cpu().numpy().tobytes()).hexdigest()[:16]
         if len(self.held_out) == 0:
             raise MaskobanError("there are no held-out boards to measure the validation loss on")
@@ -350,7 +355,17 @@ class Trainer:
         record: dict[str, Any] = {"step": self.progress.step, "minutes": round(self.progress.seconds / 60, 4)}
         if losses:
             record["train"] = round(torch.stack(losses).mean().item(), 5)
-        self._note(record | {"valid": round(self.validate(), 5), "rate": round(self.rate_factor(), 5)})
+        record["valid"] = round(self.validate(), 5)
+        self._refuse_to_go_on(record.get("train", 0.0), record["valid"])
+        self._note(record | {"rate": round(self.rate_factor(), 5)})
+
+    def _refuse_to_go_on(self, *losses: float) -> None:
+        """A run whose loss is no number any more is over, and must not replace the checkpoint of when it was one."""
+        if not all(map(math.isfinite, losses)):
+            raise MaskobanError(
+                f"the loss is no number any more at step {self.progress.step}: training has diverged; "
+                f"a checkpoint from before stays in {self.folder}, if there was one"
+            )
 
     def step(self) -> Tensor:
         """One optimiser step; returns its loss, still on the device."""

@@ -73,8 +73,17 @@ class Preset:
             raise MaskobanError(f"d must be a multiple of four times the {self.heads} heads, and is {self.d}")
         if not 0 < self.decay_share <= 1:
             raise MaskobanError(f"decay_share must be above 0 and at most 1, and is {self.decay_share}")
-        if self.time_power < 1:
+        if not 1 <= self.time_power < math.inf:
             raise MaskobanError(f"time_power must be at least 1, and is {self.time_power}")
+        if not 0 < self.weight_cap < math.inf:
+            raise MaskobanError(f"weight_cap must be a number above 0, and is {self.weight_cap}")
+        for name in ("betas", "muon_momentum", "ema"):
+            value = getattr(self, name)
+            for each in value if isinstance(value, tuple) else (value,):
+                if each is not None and not 0 <= each < 1:
+                    raise MaskobanError(f"{name} must be at least 0 and below 1, and is {each}")
+        if abs(self.seed) > 2**40:
+            raise MaskobanError(f"seed must lie within 2^40 of 0, and is {self.seed}")
         if not 0 <= self.dropout < 1:
             raise MaskobanError(f"dropout must be at least 0 and below 1, and is {self.dropout}")
 
