@@ -625,6 +625,14 @@ def evaluate(
             help="Training levels to look for copies of.",
         ),
     ] = None,
+    held_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LEVELS",
+            show_default="Boxoban's",
+            help="Levels held out of that corpus, to read patterns, tiles and copies against.",
+        ),
+    ] = None,
     log: Annotated[Path | None, typer.Option(help="log.jsonl of the training run.")] = None,
     device: Device = "cpu",
 ) -> None:
@@ -644,6 +652,7 @@ def evaluate(
       maskoban evaluate --samples 500 --sweep 0 --out report
       maskoban evaluate --model best --samples 50000 --device cuda --out report
       maskoban evaluate --boards drawn-elsewhere.npz --out report
+      maskoban evaluate --model mine --corpus mine.npz --held-out rest.npz --out report
     """
     import maskoban
     from maskoban.boards import MaskobanError
@@ -659,8 +668,9 @@ def evaluate(
             "--polish, --critic and --device are for a model: the boards of --boards are drawn already"
         )
     check_place_and_needs(out)
-    if corpus is not None:
-        training_levels(corpus)  # what cannot be read is said before the work
+    for levels in (corpus, held_out):
+        if levels is not None:
+            training_levels(levels)  # what cannot be read is said before the work
     source = boards or maskoban.load(model_name or "best", device)
     own_polish, own_critic = (
         (0, False) if isinstance(source, Path) else (source.polish, source.critic is not None)
@@ -672,6 +682,7 @@ def evaluate(
         critic=own_critic if critic is None else critic,
         sweep=sweep,
         corpus=corpus or Plan.corpus,
+        held_out=held_out,
         log=None if log is None else str(log),
     )
     try:

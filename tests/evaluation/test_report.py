@@ -22,6 +22,7 @@ from maskoban.evaluation.report import evaluate
 from maskoban.evaluation.stages import plain
 from maskoban.solving import solve_many
 from maskoban.training.corpus import load
+from maskoban.training.synth import synthesize
 
 from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
 from .recall import recalling_model
@@ -37,7 +38,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_everything_is_there(whole_report: Whole) -> None:
     folder, made = whole_report
-    assert made["notes"] == {}
+    assert set(made["notes"]) == {"reference"}  # its corpus is a small one of the tests
     assert set(made["measures"]) == {
         "solvability", "repairs", "culprits", "difficulty", "tiles", "patterns", "duplicates", "distances",
         "temperature", "order", "steps", "polish", "critic", "training",
@@ -177,7 +178,7 @@ def test_boards_alone_are_measured_as_far_as_they_go(tmp_path: Path) -> None:
     assert made["source"]["name"] == "b"
     assert made["measures"]["solvability"]["solvable"]["count"] == 1
     assert made["measures"]["repairs"]["one_wall"]["count"] == 1
-    assert set(made["notes"]) == {"culprits", "distances", "denoising", "drawing", "training"}
+    assert set(made["notes"]) == {"culprits", "distances", "denoising", "drawing", "reference", "training"}
     assert "nearest neighbours need the levels" in made["notes"]["distances"]
     page = (tmp_path / "report" / "report.html").read_text()
     assert page.count("Not measured: ") == len(made["notes"])
@@ -231,3 +232,25 @@ def test_without_matplotlib_it_says_what_to_install(tmp_path: Path, monkeypatch:
     monkeypatch.setattr(report, "find_spec", lambda name: None)
     with pytest.raises(MaskobanError, match=r"maskoban\[report\]"):
         evaluate(tmp_path / "no-boards.npz", tmp_path / "report")
+
+
+def test_a_corpus_of_ones_own_is_what_boards_are_read_against(tmp_path: Path) -> None:
+    levels = synthesize(900, height=7, width=9, boxes=2, seed=5)
+    corpus, held_out = levels[:600], levels[600:]
+    write(tmp_path / "corpus.npz", corpus)
+    write(tmp_path / "held-out.npz", held_out)
+    own = Plan(corpus=str(tmp_path / "corpus.npz"), held_out=str(tmp_path / "held-out.npz"))
+    # Held-out levels as the generator: in every measure the floor itself.
+    made = evaluate(tmp_path / "held-out.npz", tmp_path / "own", own)
+    assert "reference" not in made["notes"]
+    assert made["corpus"]["tiles"]["wall"] == pytest.approx((corpus == 0).sum((1, 2)).mean())
+    assert made["measures"]["patterns"]["ratio"] == {"250": 1.0}
+    distances = made["measures"]["distances"]
+    assert distances["histogram"] == distances["held_out"]["histogram"]
+    assert "Read with care" not in (tmp_path / "own" / "report.html").read_text()
+
+    other = evaluate(tmp_path / "held-out.npz", tmp_path / "boxoban", Plan(corpus=own.corpus))
+    assert other["notes"]["reference"].startswith(
+        "patterns, tiles and held-out levels are those of Boxoban's"
+    )
+    assert "Read with care" in (tmp_path / "boxoban" / "report.html").read_text()

@@ -196,7 +196,8 @@ ROWS = (
     Row("broken even after two walls", _share(2, "repairs", "broken"), PAPER["broken"]),
     Row("culprit walls, median probability", _number(".2f", *_MEDIAN, "median"), PAPER["culprit_median"]),
     Row("other walls, median probability", _number(".2f", *_MEDIAN, "other_median"), PAPER["other_median"]),
-    Row("walls a board (corpus 68.60)", _walls, PAPER["walls"]),
+    Row("walls a board", _walls, PAPER["walls"]),
+    Row("walls a level of the corpus", _number(".2f", "corpus", "tiles", "wall"), PAPER["corpus_walls"]),
     Row("pattern divergence, ratio to held-out", _ratio, PAPER["jsd_ratio"]),
     Row(
         "its fall with the sample size, exponent",

@@ -25,7 +25,7 @@ from maskoban.evaluation.duplicates import count_duplicates
 from maskoban.evaluation.neighbours import measure_distances, nearest_distances, training_levels
 from maskoban.evaluation.paper import PAPER
 from maskoban.evaluation.patterns import measure_patterns
-from maskoban.evaluation.reference import load_reference
+from maskoban.evaluation.reference import Reference, load_reference, measure_reference
 from maskoban.evaluation.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.sample import draw_sample, identity, read_sample
 from maskoban.evaluation.solvability import measure_solvability
@@ -37,6 +37,9 @@ from maskoban.solving import Limits, Results, solve_many
 
 #: A search that is not through after so many states counts as unknown; no board of Boxoban's kind comes near.
 LIMITS = Limits(states=20_000_000)
+
+#: Rows and columns of the levels whose numbers ship.
+BOXOBAN_SIDE = 10
 
 #: Bars of the histogram of commit probabilities.
 BARS = 25
@@ -52,6 +55,9 @@ class Plan:
     critic: bool = False
     sweep: int = 1_000  # boards for each way of drawing; 0 leaves the comparisons out
     corpus: str = "boxoban-medium-train"
+    held_out: str | None = (
+        None  # of that corpus; what boards are read against is Boxoban's where there are none
+    )
     log: str | None = None
 
 
@@ -70,12 +76,14 @@ class Measuring:
         self.measures: dict[str, Any] = {}
         self.gallery: dict[str, Any] = {}
         self.notes: dict[str, str] = {}
-        self.reference = load_reference()
+        self.reference = self._reference()
         # What every measure depends on besides the boards.
         self._yardstick = {
             "maskoban": maskoban.__version__,
             "reference": fingerprint(
-                *self.reference.patterns, np.array(list(self.reference.held_out_jsd.values()))
+                *self.reference.patterns,
+                np.array(list(self.reference.held_out_jsd.values())),
+                np.array(self.reference.held_out_distances.histogram),
             ),
         }
         self.read_log()
@@ -110,6 +118,13 @@ class Measuring:
             "notes": self.notes,
         }
 
+    def _reference(self) -> Reference:
+        """What boards are read against: the shipped numbers, or those of a corpus and its held-out levels."""
+        if self.plan.held_out is None:
+            return load_reference()
+        corpus, held_out = training_levels(self.plan.corpus), training_levels(self.plan.held_out)
+        return measure_reference(corpus, held_out, self.progress)
+
     def judge(self) -> None:
         """Solvability, repair, culprits, difficulty."""
         boards = self.sample.boards
@@ -142,11 +157,25 @@ class Measuring:
             lambda: measure_patterns(boards, self.reference.patterns, self.reference.held_out_jsd),
         )
         self._measure("duplicates", lambda: count_duplicates(boards))
+        if boards.shape[1:] != (BOXOBAN_SIDE, BOXOBAN_SIDE):
+            self._check_yardstick(boards)
         try:
             levels = training_levels(self.plan.corpus)
+            self._check_yardstick(levels)
             self._measure("distances", lambda: self._distances(levels), corpus=fingerprint(levels))
         except MaskobanError as error:
             self.notes["distances"] = str(error)
+
+    def _check_yardstick(self, levels: Tokens) -> None:
+        """Say so where the levels at hand are not those that boards are read against."""
+        means = count_tiles(levels).means
+        if self.plan.held_out is None and not np.allclose(
+            list(means.values()), list(self.reference.tiles.values()), atol=1e-6
+        ):
+            self.notes["reference"] = (
+                "patterns, tiles and held-out levels are those of Boxoban's medium set, 10x10, and not of these "
+                "levels: --corpus and --held-out compare with a corpus of your own"
+            )
 
     def show(self) -> None:
         """The boards to be drawn."""

@@ -222,8 +222,9 @@ class _Page:
             if mean >= 0.0005 or corpus[name] >= 0.0005
         ]
         return (
-            "<p>How often does each 3x3 pattern of tiles occur, here and in the 450,000 training "
-            "levels? The Jensen-Shannon divergence between the two depends on how many boards are "
+            self._yardstick()
+            + "<p>How often does each 3x3 pattern of tiles occur, here and in the levels of the "
+            "corpus? The Jensen-Shannon divergence between the two depends on how many boards are "
             "looked at, so it is read against as many held-out levels, which the model never saw: at "
             "a ratio of 1 nothing tells the boards from real ones at this range. "
             '<span class="stated">The paper stays within 4 % of that floor at every size, and falls as '
@@ -285,11 +286,11 @@ class _Page:
         ]
         return (
             "<p>Effort is the number of states a plain breadth-first search of pushes expands before "
-            "it finds a solution. The quarters of the training levels by effort are called easy, "
-            "medium, hard and expert; a generator that is neither easier nor harder than its corpus "
+            "it finds a solution. The quarters of Boxoban's medium training levels by effort are called easy, "
+            "medium, hard and expert; a generator that is neither easier nor harder than those "
             "puts a quarter of its boards in each.</p>"
             + pair(
-                table(("over solvable boards", "here", "corpus"), rows),
+                table(("over solvable boards", "here", "Boxoban"), rows),
                 self.figure(
                     "difficulty", "Share of boards that need at most so much effort, or so many pushes."
                 ),
@@ -406,6 +407,11 @@ class _Page:
         if "scrolling" in kind:
             svg = f'<div class="scroll" tabindex="0">{svg}</div>'
         return f'<figure class="{kind}">{svg}<figcaption>{caption}</figcaption></figure>'
+
+    def _yardstick(self) -> str:
+        """That boards are read against levels of another kind, where they are."""
+        why = self.report["notes"].get("reference")
+        return f'<p class="note">Read with care: {escape(why)}.</p>' if why else ""
 
     def note(self, name: str) -> str:
         """Why something is not there."""

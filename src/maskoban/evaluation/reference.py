@@ -25,7 +25,7 @@ SHIPPED = Path(__file__).with_name("reference.npz")
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Numbers of Boxoban medium: the corpus is its training levels, held out are its validation levels."""
+    """Numbers of a corpus and of levels held out of it; those that ship are of Boxoban's medium train and valid."""
 
     patterns: Patterns  # of the corpus
     tiles: dict[str, float]  # mean a level of the corpus
