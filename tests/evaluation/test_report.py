@@ -181,7 +181,8 @@ def test_boards_alone_are_measured_as_far_as_they_go(tmp_path: Path) -> None:
     assert set(made["notes"]) == {"culprits", "distances", "denoising", "drawing", "reference", "training"}
     assert "nearest neighbours need the levels" in made["notes"]["distances"]
     page = (tmp_path / "report" / "report.html").read_text()
-    assert page.count("Not measured: ") == len(made["notes"])
+    assert page.count("Not measured: ") == len(made["notes"]) - 1
+    assert page.count("Read with care: ") == 1
 
 
 def test_a_corpus_that_turns_up_is_used(tmp_path: Path, run_folder: Path) -> None:
