@@ -439,3 +439,8 @@ def test_weights_are_told_apart_by_their_files(model: Model, tmp_path: Path) -> 
     (tmp_path / "critic.safetensors").write_bytes(b"a critic")
     assert weights_hash(tmp_path) != before[0]
     assert identity(Model(model.denoiser, {}, tmp_path))["weights"] == weights_hash(tmp_path)
+
+
+def test_a_board_as_text_is_refused_in_a_sentence() -> None:
+    with pytest.raises(MaskobanError, match="a board is a Level or an array of tokens, not a str"):
+        load().complete("#?#")  # type: ignore[arg-type]

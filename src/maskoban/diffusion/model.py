@@ -399,6 +399,8 @@ class Model:
 
     def _check_demand(self, tokens: Tokens) -> None:
         """Refuse a half-drawn board that nothing could complete, and say why."""
+        if not isinstance(tokens, np.ndarray):
+            raise MaskobanError(f"a board is a Level or an array of tokens, not a {type(tokens).__name__}")
         if tokens.shape != (self.height, self.width):
             size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
             raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards")

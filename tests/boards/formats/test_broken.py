@@ -155,7 +155,7 @@ NPZ = {
     "cut short": (npz()[:200], ": not a whole .npz file (File is not a zip file)"),
     "another archive": (
         npz(sizes=None, planes=None, notes=None),
-        ": no boards in the archive; expected an .npz file that maskoban wrote",
+        ": no boards in the archive; expected an .npz file that maskoban wrote, or an array boards",
     ),
     "no sizes": (npz(sizes=None), ": no 0.sizes in the archive"),
     "sizes too short": (npz(sizes=sizes(1)), ": 0.sizes is too short"),

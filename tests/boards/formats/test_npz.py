@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+import zipfile
 
 import numpy as np
 import pytest
 
-from maskoban.boards import Level, LevelFileError, read_boards, write
+from maskoban.boards import Level, LevelFileError, read, read_boards, write
 from maskoban.boards.formats import npz
 
 
@@ -37,3 +38,40 @@ def test_boards_of_several_sizes_are_no_batch(tmp_path):
     write(tmp_path / "two.npz", [Level.parse("@"), Level.parse("@@")])
     with pytest.raises(LevelFileError, match=r"two.npz: boards of several sizes; expected one size"):
         read_boards(tmp_path / "two.npz")
+
+
+def test_a_plain_array_of_boards_is_read_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(npz, "_CELLS", 50)  # several parts
+    boards = np.random.default_rng(3).integers(0, 8, (20, 3, 4), np.uint8)
+    for save in (np.savez, np.savez_compressed):
+        save(tmp_path / "plain.npz", boards=boards, polish=1)
+        assert (read_boards(tmp_path / "plain.npz") == boards).all()
+        assert [level.tokens.tolist() for level in read(tmp_path / "plain.npz")] == boards.tolist()
+
+
+@pytest.mark.parametrize(
+    ("array", "sentence"),
+    [
+        (np.zeros((2, 3), np.uint8), "boards is no array of uint8"),
+        (np.zeros((2, 3, 4)), "boards is no array of uint8"),
+        (np.zeros((2, 65, 4), np.uint8), "with sides of 1 to 64"),
+        (np.zeros((2, 0, 4), np.uint8), "with sides of 1 to 64"),
+        (np.asfortranarray(np.zeros((2, 3, 4), np.uint8)), "boards is no array of uint8"),
+        (np.full((2, 3, 4), 8, np.uint8), "boards holds the number 8; expected tiles, 0 to 7"),
+        (np.array([{}]), "boards is no array of uint8"),
+    ],
+)
+def test_an_array_that_is_no_boards_is_refused(tmp_path, array, sentence):
+    np.savez(tmp_path / "plain.npz", boards=array)
+    with pytest.raises(LevelFileError, match=f"plain.npz: .*{sentence}"):
+        read(tmp_path / "plain.npz")
+
+
+def test_a_plain_array_cut_short_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "cut.npz", "w") as archive, archive.open("boards.npy", "w") as out:
+        np.lib.format.write_array_header_1_0(
+            out, {"descr": "|u1", "fortran_order": False, "shape": (9, 3, 3)}
+        )
+        out.write(bytes(80))
+    with pytest.raises(LevelFileError, match=r"cut.npz: boards is not whole"):
+        read_boards(tmp_path / "cut.npz")

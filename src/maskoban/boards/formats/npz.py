@@ -8,6 +8,8 @@ cells. Block k has
   by cell with its bit of every board in turn, for a cell that is wall on all boards then costs nothing.
   Boards are padded to the largest of the block; wall and player-or-box together mean MASK;
 - ``k.notes``: JSON with the columns ``title``, ``author``, ``comment``, ``solutions`` that are not empty.
+
+What ``numpy.savez(file, boards=boards)`` writes, one ``uint8`` array (n, h, w) of tokens, is read too.
 """
 
 from __future__ import annotations
@@ -53,6 +55,10 @@ _BROKEN = (
 )
 
 _COLUMNS = ("title", "author", "comment", "solutions")
+_PLAIN = "boards.npy"
+_PLAIN_HEADER = re.compile(
+    rb"\{'descr': '\|u1', 'fortran_order': False, 'shape': \((\d{1,12}), (\d{1,4}), (\d{1,4})\), \} *\n"
+)
 _HEADER = re.compile(rb"\{'descr': '\|u1', 'fortran_order': False, 'shape': \((\d{1,12}),\), \} *\n")
 
 
@@ -87,6 +93,7 @@ def read_npz(source: BinaryIO, path: str) -> Iterator[Level]:
     ['#@#']
     """
     with _Archive(source, path) as archive:
+        yield from (Level(board) for part in archive.plain_boards() for board in part)
         for k in range(archive.blocks):
             sizes, boards = archive.boards(k)
             notes = archive.notes(k, len(boards))
@@ -106,6 +113,7 @@ def boards_of_npz(source: BinaryIO, path: str) -> Iterator[Tokens]:
     (1, 1, 3)
     """
     with _Archive(source, path) as archive:
+        yield from archive.plain_boards()
         for k in range(archive.blocks):
             sizes, boards = archive.boards(k)
             if (sizes != sizes[0]).any():
@@ -173,14 +181,46 @@ class _Archive:
             raise self._fail(f"{len(members)} members in the archive; expected at most {MAX_MEMBERS}")
         self.members = {member.filename: member for member in members}
         self.blocks = sum(name.endswith(".planes.npy") for name in self.members)
-        if not self.blocks:
-            raise self._fail("no boards in the archive; expected an .npz file that maskoban wrote")
+        if not self.blocks and _PLAIN not in self.members:
+            raise self._fail(
+                "no boards in the archive; expected an .npz file that maskoban wrote, or an array boards"
+            )
 
     def __enter__(self) -> _Archive:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.zip.close()
+
+    def plain_boards(self) -> Iterator[Tokens]:
+        """The boards of an archive that holds them as one plain array, a part at a time; nothing where not."""
+        if _PLAIN not in self.members:
+            return
+        wanted = f"boards is no array of uint8 (n, h, w) with sides of 1 to {MAX_SIDE}"
+        try:
+            with self.zip.open(self.members[_PLAIN]) as file:
+                start = file.read(10)
+                header = _PLAIN_HEADER.fullmatch(file.read(int.from_bytes(start[8:], "little")))
+                if start[:8] != b"\x93NUMPY\x01\x00" or header is None:
+                    raise self._fail(wanted)
+                count, height, width = map(int, header.groups())
+                if not (0 < height <= MAX_SIDE and 0 < width <= MAX_SIDE):
+                    raise self._fail(wanted)
+                most = _CELLS // (height * width)
+                for first in range(0, count, most):
+                    n = min(most, count - first)
+                    boards = np.frombuffer(file.read(n * height * width), np.uint8)
+                    if len(boards) < n * height * width:
+                        raise self._fail("boards is not whole")
+                    if (boards > MASK).any():
+                        raise self._fail(
+                            f"boards holds the number {boards.max()}; expected tiles, 0 to {MASK}"
+                        )
+                    yield boards.reshape(n, height, width)
+        except _BROKEN as error:
+            if isinstance(error, MaskobanError):
+                raise
+            raise self._fail(f"boards cannot be unpacked ({error})") from None
 
     def boards(self, k: int) -> tuple[Tokens, Tokens]:
         """Sizes ``(n, 2)`` and boards ``(n, h, w)`` of block ``k``, padded to the largest."""
