@@ -68,7 +68,7 @@ def test_a_caption_too_long_for_its_card_is_cut() -> None:
             [np.zeros((64, 64), np.uint8)] * 100,
             None,
             "a sheet of 100 boards at 32 pixels a cell is too large to draw; "
-            "show fewer boards, or smaller cells",
+            "take fewer boards at a time",
         ),
     ],
 )
