@@ -67,8 +67,7 @@ def test_a_caption_too_long_for_its_card_is_cut() -> None:
         (
             [np.zeros((64, 64), np.uint8)] * 100,
             None,
-            "a sheet of 100 boards at 32 pixels a cell is too large to draw; "
-            "take fewer boards at a time",
+            "a sheet of 100 boards at 32 pixels a cell is too large to draw; take fewer boards at a time",
         ),
     ],
 )
