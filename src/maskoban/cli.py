@@ -668,9 +668,10 @@ def evaluate(
             "--polish, --critic and --device are for a model: the boards of --boards are drawn already"
         )
     check_place_and_needs(out)
-    for levels in (corpus, held_out):
-        if levels is not None:
-            training_levels(levels)  # what cannot be read is said before the work
+    if corpus is not None:
+        training_levels(
+            corpus
+        )  # what cannot be read is said before the work; held-out levels are read first anyway
     source = boards or maskoban.load(model_name or "best", device)
     own_polish, own_critic = (
         (0, False) if isinstance(source, Path) else (source.polish, source.critic is not None)

@@ -439,8 +439,8 @@ def _check_count(n: int) -> None:
         raise MaskobanError(f"the number of boards must be at least 1, not {n}")
 
 
-#: How far the solver looks into one board when boards are picked by it: far beyond any 10x10 board, and so that a
-#: large one does not hold up all others. What it cannot prove by then does not pass.
+#: How far the solver looks into one board when boards are picked by it: far beyond the hardest of Boxoban's medium
+#: levels, and not so far that a large board holds up all others. What it cannot prove by then does not pass.
 PICKING = Limits(states=1_000_000)
 
 

@@ -135,8 +135,8 @@ def export(
         aside = tempfile.TemporaryDirectory(prefix=".export-", dir=out)
     except OSError as error:
         raise MaskobanError(f"{out}: cannot be written: {error.strerror}") from None
-    with aside as name_aside:
-        fresh = Path(name_aside)
+    with aside:
+        fresh = Path(aside.name)
         weights = fresh / "model.safetensors"
         save_tensors(weights, kept, settings)
         _write(_with_facts(network_graph(network, weights, "fp32"), facts), fresh / "model.onnx")

@@ -217,9 +217,9 @@ class _Archive:
                             f"boards holds the number {boards.max()}; expected tiles, 0 to {MASK}"
                         )
                     yield boards.reshape(n, height, width)
+        except LevelFileError:
+            raise
         except _BROKEN as error:
-            if isinstance(error, MaskobanError):
-                raise
             raise self._fail(f"boards cannot be unpacked ({error})") from None
 
     def boards(self, k: int) -> tuple[Tokens, Tokens]:
