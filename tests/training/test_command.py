@@ -113,6 +113,7 @@ def test_bad_arguments_get_one_sentence(
     assert said(*given, "--resume") == f"{run}: no checkpoint there (expected state.safetensors)"
     assert said("--corpus", corpus) == "the training corpus has 6x6 boards, but the preset 'tiny' draws 8x8"
     assert said(*given, "--minutes", 0) == "the training time must be above 0 minutes, not 0"
+    assert said(*given, "--anneal", 5) == "--anneal ends a run that is there already: give --resume too"
     assert said(*given, "--device", "toaster").startswith("no device 'toaster' here: ")
     assert "nowhere.npz" in said("--corpus", tmp_path / "nowhere.npz")
     assert not run.exists()

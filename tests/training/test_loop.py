@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import shutil
 import signal
 from collections.abc import Iterator
 from dataclasses import replace
@@ -283,6 +284,29 @@ def test_a_resumed_run_keeps_its_minutes(tmp_path: Path) -> None:
         trainer(SMALL, tmp_path / "steps", minutes=6).resume()
 
 
+def test_a_run_ends_early_with_its_rate_at_zero(tmp_path: Path) -> None:
+    preset = replace(SMALL, steps=100, warmup=1, validate_every=1, decay="linear", decay_share=1.0)
+    trainer(preset, tmp_path / "begun", stop_at=4).run()
+    for name in ("whole", "parts"):
+        shutil.copytree(tmp_path / "begun", tmp_path / name)
+    trainer(preset, tmp_path / "whole", anneal=4).resume().run()
+    trainer(preset, tmp_path / "parts", anneal=4, stop_at=6).resume().run()
+    with pytest.raises(MaskobanError, match="that run is ending already, in 4 steps, not 3"):
+        trainer(preset, tmp_path / "parts", anneal=3).resume()
+    trainer(preset, tmp_path / "parts").resume().run()
+    rates = {entry["step"]: entry["rate"] for entry in log(tmp_path / "parts") if "rate" in entry}
+    assert rates == {1: 0.99, 2: 0.98, 3: 0.97, 4: 0.96, 5: 0.72, 6: 0.48, 7: 0.24, 8: 0.0}
+    assert state(tmp_path / "whole") == state(tmp_path / "parts")
+    drawn = [entry["step"] for entry in log(tmp_path / "parts") if "boards" in entry]
+    assert drawn[-1] == 8
+
+
+def test_a_run_that_has_ended_cannot_end_early(tmp_path: Path) -> None:
+    trainer(replace(SMALL, steps=1), tmp_path).run()
+    with pytest.raises(MaskobanError, match="that run has ended; there is no rate left to let fall"):
+        trainer(replace(SMALL, steps=1), tmp_path, anneal=2).resume()
+
+
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("moment", ["validate", "sample", "judged"])
 @pytest.mark.parametrize("every", [4, 5])
@@ -340,7 +364,8 @@ def test_a_device_that_is_not_there_is_refused(tmp_path: Path, device: str) -> N
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("minutes", 0), ("minutes", math.nan), ("save_every", 0), ("stop_at", 0)]
+    ("name", "value"),
+    [("minutes", 0), ("minutes", math.nan), ("save_every", 0), ("stop_at", 0), ("anneal", 0)],
 )
 def test_impossible_options_are_refused(name: str, value: float) -> None:
     with pytest.raises(MaskobanError):

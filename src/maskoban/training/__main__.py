@@ -52,6 +52,12 @@ def parser() -> argparse.ArgumentParser:
         "--stop-at", type=int, metavar="STEP", help="leave after this step, to go on later with --resume"
     )
     p.add_argument(
+        "--anneal",
+        type=int,
+        metavar="STEPS",
+        help="with --resume: end early, the rate falling to zero over so many steps from here",
+    )
+    p.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="change one number of the preset"
     )
     p.add_argument("--device", help="cpu, cuda, ... (default: cuda if there is one)")
@@ -100,7 +106,9 @@ def trainer_for(a: argparse.Namespace, own: Preset | None, processes: Processes,
         tenth = max(len(corpus) // 10, 1)
         corpus, held_out = corpus[:-tenth], corpus[-tenth:]
     largest = int(a.largest_file * 1e6) if a.largest_file else None
-    options = Options(minutes=a.minutes, stop_at=a.stop_at, save_every=a.save_every, compact=a.compact,
+    if a.anneal is not None and not a.resume:
+        raise MaskobanError("--anneal ends a run that is there already: give --resume too")
+    options = Options(minutes=a.minutes, stop_at=a.stop_at, anneal=a.anneal, save_every=a.save_every, compact=a.compact,
                       largest=largest, tensorboard=a.tensorboard, device=device,
                       compile=device.startswith("cuda") and not a.no_compile)  # fmt: skip
     if (a.out / "model.safetensors").is_file():

@@ -61,6 +61,9 @@ class Options:
 
     minutes: float | None = None  # a wall-clock budget in place of the preset's steps
     stop_at: int | None = None  # leave after this step, to go on later; the schedule does not change
+    anneal: int | None = (
+        None  # from where the run is resumed, let the rate fall to zero over so many steps, and end
+    )
     device: str = "cuda" if torch.cuda.is_available() else "cpu"
     compile: bool = torch.cuda.is_available()
     save_every: int = 10_000
@@ -74,8 +77,19 @@ class Options:
             raise MaskobanError(f"the training time must be above 0 minutes, not {self.minutes:g}")
         if self.stop_at is not None and self.stop_at < 1:
             raise MaskobanError(f"a run can be left after step 1 or later, not {self.stop_at}")
+        if self.anneal is not None and self.anneal < 1:
+            raise MaskobanError(f"annealing takes 1 step or more, not {self.anneal}")
         if self.save_every < 1:
             raise MaskobanError(f"saving takes place every 1 step or more, not {self.save_every}")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ending:
+    """A run's last steps, where it is to end before its schedule does: the rate falls to zero from what it was."""
+
+    begin: int
+    steps: int
+    rate: float
 
 
 class Trainer:
@@ -119,6 +133,7 @@ class Trainer:
         self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()} if preset.ema else None
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
         self.progress = Progress()
+        self.ending: Ending | None = None
         self.share = torch.tensor(masked_share(preset.schedule, preset.diffusion_steps), device=self.device)
         self.weights = torch.tensor(
             weights(preset.schedule, preset.diffusion_steps, preset.weight_cap), device=self.device
@@ -212,7 +227,9 @@ class Trainer:
         return self.corpus[rows].long()
 
     def share_done(self) -> float:
-        """How much of the budget is used, from 0 to 1."""
+        """How much of the budget is used, from 0 to 1; of its last steps, where a run is to end early."""
+        if self.ending is not None:
+            return min((self.progress.step - self.ending.begin) / self.ending.steps, 1.0)
         if self.options.minutes is not None:
             return min(self.progress.seconds / (60 * self.options.minutes), 1.0)
         return min(self.progress.step / self.preset.steps, 1.0)
@@ -222,6 +239,8 @@ class Trainer:
 
     def rate_factor(self) -> float:
         """What the learning rates are multiplied by: warm-up, flat, then decay to zero over the last part."""
+        if self.ending is not None:
+            return self.ending.rate * (1.0 - self.share_done())
         warm = min((self.progress.step + 1) / max(self.preset.warmup, 1), 1.0)
         left = min((1.0 - self.share_done()) / self.preset.decay_share, 1.0)
         return warm * (left if self.preset.decay == "linear" else 0.5 - 0.5 * math.cos(math.pi * left))
@@ -501,7 +520,12 @@ class Trainer:
         with uninterrupted():
             save_checkpoint(
                 self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,
-                {"scaler": self.scaler.state_dict(), "minutes": self.options.minutes, "corpus": self._corpus_hash},
+                {
+                    "scaler": self.scaler.state_dict(),
+                    "minutes": self.options.minutes,
+                    "corpus": self._corpus_hash,
+                    "ending": self.ending and dataclasses.asdict(self.ending),
+                },
                 self.options.compact, self.options.largest,
             )  # fmt: skip
 
@@ -523,6 +547,7 @@ class Trainer:
             had = "no minutes" if minutes is None else f"{minutes:g} minutes"
             raise MaskobanError(f"{self.folder}: that run's schedule has {had}, not {self.options.minutes:g}")
         self.options = dataclasses.replace(self.options, minutes=minutes)
+        self._end_early(extra.get("ending"))
         if self.ema is not None:  # by way of the network, which checks that all are there and fit
             load_weights(self.network, tensors, "ema.")
             self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()}
@@ -532,6 +557,20 @@ class Trainer:
         if self.scaler.is_enabled():
             self.scaler.load_state_dict(extra["scaler"])
         return self
+
+    def _end_early(self, begun: dict[str, Any] | None) -> None:
+        """Go on with the last steps that were ``begun``, or begin them where the options ask for them."""
+        asked = self.options.anneal
+        if begun is not None:
+            self.ending = Ending(**begun)
+            if asked not in (None, self.ending.steps):
+                raise MaskobanError(
+                    f"{self.folder}: that run is ending already, in {self.ending.steps} steps, not {asked}"
+                )
+        elif asked is not None:
+            if self.share_done() >= 1.0:
+                raise MaskobanError(f"{self.folder}: that run has ended; there is no rate left to let fall")
+            self.ending = Ending(self.progress.step, asked, self.rate_factor())
 
     def start_from(self, source: Path) -> Trainer:
         """Begin a new run, with its own schedule, from another run's weights."""
