@@ -296,6 +296,31 @@ def test_completions_are_saved_pictured_and_animated(ideas: Path, tmp_path: Path
         assert gif.n_frames == 4 + 2
 
 
+def test_completions_are_chosen(ideas: Path, tmp_path: Path) -> None:
+    every = run_json("complete", ideas, "-n", 12, "--seed", SEED)
+    keep = ["--only-solvable", "--animate", tmp_path / "a.gif"]
+    chosen = run_json("complete", ideas, "-n", 2, "--seed", SEED, *keep)
+    fit = [row for row in every if row["verdict"] == "solved"]
+    first = [row for level in (0, 1) for row in [row for row in fit if row["level"] == level][:2]]
+    assert [(row["level"], row["number"], row["board"]) for row in chosen] == [
+        (row["level"], row["number"], row["board"]) for row in first
+    ]
+    assert len(first) == 4 < max(row["number"] for row in chosen) * 4  # some were left out
+    with Image.open(tmp_path / "a.gif") as gif:
+        assert gif.n_frames == 4 + 2
+    told = run("complete", ideas, "-n", 2, "--seed", SEED, "--only-solvable").stderr
+    tried = 2 * max(row["number"] for row in chosen) + 2
+    assert told == f"4 boards (chosen from {tried}); the solver's judgement afterwards: 4 solved\n"
+
+
+def test_completions_that_cannot_be_are_given_up(tmp_path: Path) -> None:
+    write(tmp_path / "walled.sok", [Level.parse("########\n#@#$.#?#\n###  ###\n########")])
+    told = run("complete", tmp_path / "walled.sok", "-n", 1, "--only-solvable", code=2).stderr
+    assert told == (
+        f"maskoban: {tmp_path}/walled.sok, level 0: only 0 of 500 boards drawn were as asked (solvable); gave up\n"
+    )
+
+
 def test_trajectories_of_different_lengths_end_together(tmp_path: Path) -> None:
     short = Level.parse("########\n#@$?.  #\n#      #\n########")
     write(tmp_path / "two.sok", [short, IDEA])

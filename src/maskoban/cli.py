@@ -122,6 +122,9 @@ Steps = Annotated[
 OrderOption = Annotated[
     Order, typer.Option(help="Which cells are drawn first: any, or those whose tile came out likeliest.")
 ]
+OnlySolvable = Annotated[bool, typer.Option("--only-solvable", help="Keep what can be solved.")]
+DifficultyOption = Annotated[Difficulty | None, typer.Option("--difficulty", help="Keep what is rated so.")]
+Boxes = Annotated[int | None, typer.Option(min=1, help="Keep what has so many boxes.")]
 ModelOption = Annotated[
     str, typer.Option("--model", help="A shipped model's name, a folder, or a Hugging Face hub id.")
 ]
@@ -147,9 +150,9 @@ def generate(
     critic: CriticOption = None,
     steps: Steps = None,
     order: OrderOption = Order.uniform,
-    only_solvable: Annotated[bool, typer.Option("--only-solvable", help="Keep what can be solved.")] = False,
-    difficulty: Annotated[Difficulty | None, typer.Option(help="Keep what is rated so.")] = None,
-    boxes: Annotated[int | None, typer.Option(min=1, help="Keep what has so many boxes.")] = None,
+    only_solvable: OnlySolvable = False,
+    difficulty: DifficultyOption = None,
+    boxes: Boxes = None,
     model_name: ModelOption = "best",
     device: Device = "cpu",
     precision: PrecisionOption = Precision.fp32,
@@ -183,11 +186,7 @@ def generate(
         "steps": steps,
         "order": order.value,
     }
-    wishes: dict[str, Any] = {
-        "only_solvable": only_solvable,
-        "difficulty": difficulty and difficulty.value,
-        "boxes": boxes,
-    }
+    wishes = _wishes(only_solvable, difficulty, boxes)
     model = maskoban.load(model_name, device, precision.value)
     report = Report(as_json)
     filtered = any(wishes.values())
@@ -228,6 +227,9 @@ def complete(
     polish: Polish = None,
     steps: Steps = None,
     order: OrderOption = Order.uniform,
+    only_solvable: OnlySolvable = False,
+    difficulty: DifficultyOption = None,
+    boxes: Boxes = None,
     model_name: ModelOption = "best",
     device: Device = "cpu",
     precision: PrecisionOption = Precision.fp32,
@@ -235,7 +237,9 @@ def complete(
     """Draw the missing cells of half-drawn levels.
 
     Cells to be drawn are written as ?; every other cell stays as it is. Verdict
-    and rating are the solver's judgement of the finished boards.
+    and rating are the solver's judgement of the finished boards. With
+    --only-solvable, --difficulty or --boxes, the first completions of each level
+    that pass are kept.
 
     Keys of --json: index (counted from 0), level (of the file, counted from 0),
     title, seed, number (of this completion of the level), then those of
@@ -244,6 +248,7 @@ def complete(
     \b
     Examples:
       maskoban complete idea.xsb -n 5 --seed 7
+      maskoban complete idea.xsb --only-solvable --difficulty hard
       maskoban complete idea.xsb --animate completed.gif --out completed.sok
     """
     import maskoban
@@ -254,28 +259,35 @@ def complete(
     given = read(file)
     model = maskoban.load(model_name, device, precision.value)
     report = Report(as_json)
-    levels: list[Level] = []
+    wishes = _wishes(only_solvable, difficulty, boxes)
+    drawn: list[dict[int, Level]] = []
     with progress_bar("drawing", report) as progress:
         for index, level in enumerate(given):
             try:
-                levels += model.complete(level, n, seed, **how)
+                drawn.append(model.completions(level, n, seed, **how, **wishes))
             except MaskobanError as error:
                 raise MaskobanError(f"{file}, level {index}: {error}") from None
             progress(index + 1, len(given))
 
     def frames() -> Tokens:
-        shown = given[: -(-ANIMATED // n)]
-        runs = [model.trajectory(n, seed, board=level, **how).frames() for level in shown]
+        shown = list(zip(given, drawn, strict=True))[: -(-ANIMATED // n)]
+        runs = [
+            model.trajectory(seed=seed, board=level, numbers=list(kept), **how).frames()
+            for level, kept in shown
+        ]
         return _side_by_side(runs)[:, :ANIMATED]
 
     facts = [
         {"level": index, "title": level.title, "seed": seed, "number": number}
-        for index, level in enumerate(given)
-        for number in range(n)
+        for index, (level, kept) in enumerate(zip(given, drawn, strict=True))
+        for number in kept
     ]
+    levels = [level for kept in drawn for level in kept.values()]
     _hand_over(levels, facts, report, out, picture, animate, frames)
     if not as_json:
-        told = f"{_boards(len(levels))}; the solver's judgement afterwards: {report.counts()}"
+        tried = sum(max(kept) + 1 for kept in drawn)
+        chosen = f" (chosen from {tried:,})" if any(wishes.values()) else ""
+        told = f"{_boards(len(levels))}{chosen}; the solver's judgement afterwards: {report.counts()}"
         print(told, file=sys.stderr)
 
 
@@ -820,7 +832,7 @@ def bulk_make(
     repair: Annotated[
         bool, typer.Option("--repair", help="Take a wall away where that makes a board solvable.")
     ] = False,
-    difficulty: Annotated[Difficulty | None, typer.Option(help="Keep what is rated so.")] = None,
+    difficulty: DifficultyOption = None,
     model_name: ModelOption = "best",
     device: Device = "cpu",
     precision: PrecisionOption = Precision.fp32,
@@ -1044,6 +1056,11 @@ def _solution(level: Level) -> str | None:
     if result.verdict == "unknown":
         result = solve(level)
     return result.solution if result.solved else None
+
+
+def _wishes(only_solvable: bool, difficulty: Difficulty | None, boxes: int | None) -> dict[str, Any]:
+    """What boards must be like to be kept."""
+    return {"only_solvable": only_solvable, "difficulty": difficulty and difficulty.value, "boxes": boxes}
 
 
 def _check_places(out: str | None = None, picture: str | None = None, animation: str | None = None) -> None:

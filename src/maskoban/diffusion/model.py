@@ -304,25 +304,44 @@ class Model:
         >>> list(load().numbered(2, seed=7))
         [0, 1]
         """
+
+        def drawn(count: int, first: int, told: Progress | None) -> Tokens:
+            return self.sample(count, seed, first=first, progress=told, **how)
+
+        kept = self._first_passing(n, drawn, (only_solvable, difficulty, boxes), progress)
+        return {number: self.titled(board, seed, number) for number, board in kept.items()}
+
+    def _first_passing(
+        self,
+        n: int,
+        drawn: Callable[[int, int, Progress | None], Tokens],
+        wishes: tuple[bool, str | None, int | None],
+        progress: Progress | None,
+    ) -> dict[int, Tokens]:
+        """The first ``n`` boards of a sequence that are as wished, under their numbers in it.
+
+        ``drawn(count, first, progress)`` draws boards first, first + 1, ... of the sequence.
+        """
+        only_solvable, difficulty, boxes = wishes
         if difficulty is not None and difficulty not in WORDS:
             raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {difficulty!r}")
         _check_count(n)
         filtered = only_solvable or difficulty is not None or boxes is not None
-        kept: dict[int, Level] = {}
-        drawn = 0
+        kept: dict[int, Tokens] = {}
+        done = 0
         while len(kept) < n:
-            if drawn >= RAREST * n:
+            if done >= RAREST * n:
                 wish = ", ".join(filter(None, ["solvable" if only_solvable else "", difficulty or "",
                                                f"{boxes} boxes" if boxes is not None else ""]))  # fmt: skip
                 raise MaskobanError(
-                    f"only {len(kept)} of {drawn} boards drawn were as asked ({wish}); gave up"
+                    f"only {len(kept)} of {done} boards drawn were as asked ({wish}); gave up"
                 )
             count = n if not filtered else max(n - len(kept), min(self.denoiser.batch, 2 * n))
-            boards = self.sample(count, seed, first=drawn, progress=None if filtered else progress, **how)
+            boards = drawn(count, done, None if filtered else progress)
             passing = np.flatnonzero(_passing(boards, only_solvable, difficulty, boxes))
             for i in passing[: n - len(kept)].tolist():
-                kept[drawn + i] = self.titled(boards[i], seed, drawn + i)
-            drawn += count
+                kept[done + i] = boards[i]
+            done += count
             if filtered and progress is not None:
                 progress(len(kept), n)
         return kept
@@ -337,18 +356,52 @@ class Model:
         n: int = 1,
         seed: int = 0,
         *,
+        only_solvable: bool = False,
+        difficulty: str | None = None,
+        boxes: int | None = None,
         progress: Progress | None = None,
         **how: Unpack[How],
     ) -> list[Level]:
-        """``n`` ways to fill the masked (``?``) cells of a board; every given cell stays as it is."""
+        """``n`` ways to fill the masked (``?``) cells of a board; every given cell stays as it is.
+
+        Filters are those of :meth:`generate`: the first ``n`` completions that pass are returned.
+        """
+        completions = self.completions(
+            board,
+            n,
+            seed,
+            only_solvable=only_solvable,
+            difficulty=difficulty,
+            boxes=boxes,
+            progress=progress,
+            **how,
+        )
+        return list(completions.values())
+
+    def completions(
+        self,
+        board: Level | Tokens,
+        n: int = 1,
+        seed: int = 0,
+        *,
+        only_solvable: bool = False,
+        difficulty: str | None = None,
+        boxes: int | None = None,
+        progress: Progress | None = None,
+        **how: Unpack[How],
+    ) -> dict[int, Level]:
+        """:meth:`complete`, each level under its number in the sequence of this board's completions by this seed."""
         tokens = board.tokens if isinstance(board, Level) else board
         title = board.title if isinstance(board, Level) else ""
         self._check_demand(tokens)
-        _check_count(n)
-        start = np.repeat(tokens[None], n, axis=0)
         drawing = self.drawing(how, from_nothing=False)
-        drawn = draw_many(self.denoiser, start, seed, drawing, progress=progress)
-        return [Level(finished, title=title) for finished in drawn.boards]
+
+        def drawn(count: int, first: int, told: Progress | None) -> Tokens:
+            start = np.repeat(tokens[None], count, axis=0)
+            return draw_many(self.denoiser, start, seed, drawing, first, progress=told).boards
+
+        kept = self._first_passing(n, drawn, (only_solvable, difficulty, boxes), progress)
+        return {number: Level(finished, title=title) for number, finished in kept.items()}
 
     def trajectory(
         self,
