@@ -355,6 +355,26 @@ def test_bad_usage_is_explained_with_code_2(arguments: list[str], hint: str) -> 
     assert hint in " ".join(result.output.split())
 
 
+@pytest.mark.parametrize(
+    ("command", "made"),
+    [
+        ("repair levels.sok --out mended.sok", ["mended.sok"]),
+        ("generate -n 3 --steps 2 --picture sheet.png --animate a.gif", ["sheet.png", "a.gif"]),
+    ],
+)
+def test_files_are_written_though_the_reader_of_the_rest_has_left(
+    tmp_path: Path, command: str, made: list[str]
+) -> None:
+    write(tmp_path / "levels.sok", [EASY, WALLED] * CHUNK)
+    shell = f"(sleep 0.2; {sys.executable} -m maskoban {command}; echo code $? >&2) | true"
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stderr.splitlines()[-1] == "code 0"
+    assert "Traceback" not in done.stderr
+    assert all((tmp_path / each).stat().st_size > 0 for each in made)
+    if "mended.sok" in made:
+        assert len(read(tmp_path / "mended.sok")) == 2 * CHUNK
+
+
 def test_a_reader_that_leaves_early_is_no_error_to_talk_about(tmp_path: Path) -> None:
     write(tmp_path / "many.xsb", [EASY] * 4000)
     for command in ("solve", "show"):

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maskoban.console import CHUNK, Commands, Report, caption, chunks, complain, progress_bar, rated
+from maskoban.console import CHUNK, Commands, Report, caption, chunks, complain, mute, progress_bar, rated
 
 if TYPE_CHECKING:
     from maskoban.boards import Level, Tokens
@@ -188,7 +188,7 @@ def generate(
     }
     wishes = _wishes(only_solvable, difficulty, boxes)
     model = maskoban.load(model_name, device, precision.value)
-    report = Report(as_json)
+    report = Report(as_json, out, picture, animate)
     filtered = any(wishes.values())
     recorded = None
     with progress_bar("drawing", report) as progress:
@@ -258,7 +258,7 @@ def complete(
     how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
     given = read(file)
     model = maskoban.load(model_name, device, precision.value)
-    report = Report(as_json)
+    report = Report(as_json, out, picture, animate)
     wishes = _wishes(only_solvable, difficulty, boxes)
     drawn: list[dict[int, Level]] = []
     with progress_bar("drawing", report) as progress:
@@ -553,7 +553,7 @@ def repair(
 
     _check_places(out)
     limits = _limits(states, seconds, megabytes)
-    report = Report(as_json)
+    report = Report(as_json, out)
     solvable: list[Level] = []
     for first, levels in chunks(file, "repairing", report):
         repairs = repair_many(levels, walls, all_, threads=threads, limits=limits)
@@ -1019,8 +1019,7 @@ def main() -> None:
     except OSError as error:
         if error.filename is not None:  # not a stream: a bug of ours
             raise
-        # Python flushes once more on its way out, and must not speak of it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        mute()  # Python flushes once more on its way out, and must not speak of it
         if isinstance(error, BrokenPipeError):  # whoever read us has left, as `head` does: nothing to say
             sys.exit(1)
         complain(f"output cannot be written: {error.strerror}")

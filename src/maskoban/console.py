@@ -6,6 +6,7 @@ Nothing heavy is imported before it is needed, so that ``--help`` answers at onc
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -59,13 +60,16 @@ class Commands(TyperGroup):
 
 
 class Report:
-    """Results on standard output, a line of text or of JSON a level, and their sum at the end."""
+    """Results on standard output, a line of text or of JSON a level, and their sum at the end.
 
-    def __init__(self, as_json: bool) -> None:
+    Where whoever reads them leaves, as `head` does, there is no more to do, but for the ``files`` that were asked for.
+    """
+
+    def __init__(self, as_json: bool, *files: str | None) -> None:
         from rich.console import Console
 
         self.console = Console(highlight=False, soft_wrap=True)
-        self.as_json = as_json
+        self.as_json, self.files = as_json, any(files)
         self.verdicts: Counter[str] = Counter()
         self.waiting: list[Text] = []
 
@@ -146,6 +150,8 @@ class Report:
 
             self.console.print(Text("\n").join(self.waiting))
             self.waiting.clear()
+        with self._read_or_not():
+            sys.stdout.flush()
 
     def _write(self, *parts: str | Text | tuple[str, str]) -> None:
         if self.console.is_terminal:
@@ -153,7 +159,18 @@ class Report:
 
             self.waiting.append(Text.assemble(*parts))
         else:  # rich would take most of the time of a large collection
-            print("".join(part[0] if isinstance(part, tuple) else str(part) for part in parts).rstrip())
+            line = "".join(part[0] if isinstance(part, tuple) else str(part) for part in parts).rstrip()
+            with self._read_or_not():
+                print(line)
+
+    @contextmanager
+    def _read_or_not(self) -> Iterator[None]:
+        try:
+            yield
+        except BrokenPipeError:
+            if not self.files:
+                raise
+            mute()
 
 
 def rated(rating: Rating) -> dict[str, Any]:
@@ -205,7 +222,6 @@ def chunks(file: str, doing: str, report: Report) -> Iterator[tuple[int, list[Le
             done += len(chunk)
             bar.update(task, completed=done)
             report.flush()
-            sys.stdout.flush()
             size = min(2 * size, CHUNK)
 
 
@@ -227,6 +243,11 @@ def _console_beside(report: Report) -> Console:
     from rich.console import Console
 
     return report.console if report.console.is_terminal else Console(stderr=True)
+
+
+def mute() -> None:
+    """Let nothing more come out of standard output, nor any word of what was left in it."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def complain(sentence: str) -> None:
