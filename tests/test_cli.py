@@ -321,11 +321,11 @@ def test_convert_follows_the_ending_or_the_format_asked_for(collection: Path, tm
         ),
         (
             ["convert", "easy.xsb", "a.b"],
-            "maskoban: a.b: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz or /\n",
+            "maskoban: a.b: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz, .npy or /\n",
         ),
         (
             ["convert", "easy.xsb", "a.sok", "--to", "pdf"],
-            "maskoban: no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz\n",
+            "maskoban: no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz, npy\n",
         ),
     ],
 )

@@ -763,7 +763,7 @@ def show(
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="Level file, folder of them, or - for stdin.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="File to write, or - for stdout.")],
-    to: Annotated[str | None, typer.Option(help="Format: xsb, sok, slc, boxoban or npz.")] = None,
+    to: Annotated[str | None, typer.Option(help="Format: xsb, sok, slc, boxoban, npz or npy.")] = None,
 ) -> None:
     """Convert levels between formats.
 

@@ -25,6 +25,11 @@ from maskoban.boards import (
 LEVELS = [Level.parse("#####\n#@$.#\n#####"), Level.parse("######\n#@ $.#\n######")]
 
 
+def for_format(name):
+    """Levels that the format can hold: .npy has one size only."""
+    return [LEVELS[0], LEVELS[0]] if name == "npy" else LEVELS
+
+
 class Pipe:
     """Standard input or output as a program sees it."""
 
@@ -33,20 +38,28 @@ class Pipe:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("ending", ["xsb", "sok", "slc", "npz", "dat", ""])
+@pytest.mark.parametrize("ending", ["xsb", "sok", "slc", "npz", "npy", "dat", ""])
 def test_the_content_decides_not_the_ending(tmp_path, name, ending):
     path = tmp_path / f"levels.{ending}"
-    write(path, LEVELS, format=name)
-    assert [str(level) for level in read(path)] == [str(level) for level in LEVELS]
+    levels = for_format(name)
+    write(path, levels, format=name)
+    assert [str(level) for level in read(path)] == [str(level) for level in levels]
 
 
 @pytest.mark.parametrize(
     ("ending", "head"),
-    [(".xsb", b"###"), (".txt", b"###"), (".sok", b"###"), (".SLC", b"<?xml"), (".npz", b"PK")],
+    [
+        (".xsb", b"###"),
+        (".txt", b"###"),
+        (".sok", b"###"),
+        (".SLC", b"<?xml"),
+        (".npz", b"PK"),
+        (".npy", b"\x93NUMPY"),
+    ],
 )
 def test_the_ending_decides_what_is_written(tmp_path, ending, head):
     path = tmp_path / f"levels{ending}"
-    write(path, LEVELS)
+    write(path, for_format(ending[1:]))
     assert path.read_bytes().startswith(head)
 
 
@@ -59,6 +72,7 @@ def test_the_ending_decides_what_is_written(tmp_path, ending, head):
         (b"\n\n#####", "xsb"),
         (b"Author: <me>", "xsb"),
         (b"PK\x05\x06", "npz"),
+        (b"\x93NUMPY", "npy"),
         (b"", "xsb"),
     ],
 )
@@ -89,12 +103,13 @@ def test_a_stream_reads_no_more_than_it_must(tmp_path):
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_standard_input_and_output(monkeypatch, name):
+    levels = for_format(name)
     monkeypatch.setattr(sys, "stdout", Pipe())
-    write("-", LEVELS, format=name)
+    write("-", levels, format=name)
     data = sys.stdout.buffer.getvalue()
     monkeypatch.undo()
     monkeypatch.setattr(sys, "stdin", Pipe(data))
-    assert [str(level) for level in read("-")] == [str(level) for level in LEVELS]
+    assert [str(level) for level in read("-")] == [str(level) for level in levels]
     assert not sys.stdin.buffer.closed
 
 
@@ -218,20 +233,20 @@ def test_a_device_is_written_to_not_replaced():
         (lambda d: read(d / "none.xsb"), "{}/none.xsb: no such file or folder"),
         (
             lambda d: read(d),
-            "{}: no level files in this folder; expected names that end with .xsb, .txt, .sok, .slc, .npz",
+            "{}: no level files in this folder; expected names that end with .xsb, .txt, .sok, .slc, .npz, .npy",
         ),
         (
             lambda d: write(d / "a.doc", LEVELS),
-            "{}/a.doc: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz or /",
+            "{}/a.doc: which format? expected a name that ends with .xsb, .txt, .sok, .slc, .npz, .npy or /",
         ),
         (lambda d: write(d / "a.xsb", []), "no levels to write to {}/a.xsb"),
         (
             lambda d: write(d / "a.xsb", LEVELS, format="pdf"),
-            "no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz",
+            "no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz, npy",
         ),
         (
             lambda d: read(d, format="pdf"),
-            "no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz",
+            "no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz, npy",
         ),
         (
             lambda d: write(d, LEVELS, format="sok"),

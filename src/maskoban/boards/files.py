@@ -21,6 +21,7 @@ import numpy as np
 
 from .errors import LevelFileError, MaskobanError
 from .formats.boxoban import A_FILE, boards_of_text, write_boxoban
+from .formats.npy import MAGIC, boards_of_npy, read_npy, write_npy
 from .formats.npz import boards_of_npz, read_npz, write_npz
 from .formats.slc import read_slc, write_slc
 from .formats.text import read_text
@@ -44,22 +45,25 @@ FORMATS = {
     "boxoban": Format(read_text, write_boxoban),
     "slc": Format(read_slc, write_slc),
     "npz": Format(read_npz, write_npz),
+    "npy": Format(read_npy, write_npy),
 }
 
 #: Which format an ending asks for when writing; and the files of a folder that are read.
-ENDINGS = {".xsb": "xsb", ".txt": "xsb", ".sok": "sok", ".slc": "slc", ".npz": "npz"}
+ENDINGS = {".xsb": "xsb", ".txt": "xsb", ".sok": "sok", ".slc": "slc", ".npz": "npz", ".npy": "npy"}
 
 _HEAD = 4096
 
 
 def detect(head: bytes) -> str:
-    """The format of a file that begins with ``head``: ``npz``, ``slc``, or ``xsb`` for all text.
+    """The format of a file that begins with ``head``: ``npz``, ``npy``, ``slc``, or ``xsb`` for all text.
 
     >>> detect(b"PK\\x03\\x04"), detect(b"<?xml "), detect(b"; 0\\n#####\\n")
     ('npz', 'slc', 'xsb')
     """
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return "npz"
+    if head.startswith(MAGIC[:6]):
+        return "npy"
     # XML may be UTF-16, in which every other byte is zero.
     if re.match(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<", head):
         return "slc"
@@ -276,6 +280,9 @@ def _boards(name: str) -> Iterator[Tokens]:
         kind = detect(head)
         if kind == "npz":
             yield from boards_of_npz(source, name)
+            return
+        if kind == "npy":
+            yield from boards_of_npy(source, name)
             return
         if kind == "xsb":
             data = source.read()

@@ -87,10 +87,12 @@ def test_the_fast_reader_never_disagrees(data):
         assert boards.tolist() == [level.tokens.tolist() for level in attempt("xsb", data)]
 
 
-@pytest.mark.parametrize("name", ["xsb", "sok", "slc", "npz"])
+@pytest.mark.parametrize("name", ["xsb", "sok", "slc", "npz", "npy"])
 @given(levels=collections, data=st.data())
 @settings(max_examples=150)
 def test_mutated_files(name, levels, data):
+    if name == "npy":
+        levels = levels[:1]  # one size
     FORMATS[name].write(out := io.BytesIO(), levels)
     mutated = bytearray(out.getvalue())
     for _ in range(data.draw(st.integers(1, 4))):

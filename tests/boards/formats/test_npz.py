@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from maskoban.boards import Level, LevelFileError, read, read_boards, write
-from maskoban.boards.formats import npz
+from maskoban.boards.formats import npy, npz
 
 
 def test_mixed_sizes_and_several_blocks(monkeypatch):
@@ -41,7 +41,7 @@ def test_boards_of_several_sizes_are_no_batch(tmp_path):
 
 
 def test_a_plain_array_of_boards_is_read_too(tmp_path, monkeypatch):
-    monkeypatch.setattr(npz, "_CELLS", 50)  # several parts
+    monkeypatch.setattr(npy, "_CELLS", 50)  # several parts
     boards = np.random.default_rng(3).integers(0, 8, (20, 3, 4), np.uint8)
     for save in (np.savez, np.savez_compressed):
         save(tmp_path / "plain.npz", boards=boards, polish=1)

@@ -20,7 +20,7 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from ..errors import LevelFileError, MaskobanError
 from ..level import Level
 from ..tiles import BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, MAX_SIDE, PLAYER, PLAYER_ON_GOAL, WALL, Tokens
 from .limits import MAX_MEMBER_BYTES, MAX_MEMBERS
+from .npy import MAGIC, boards_of_npy
 
 # The most a block holds: what a reader needs to have in memory at once.
 _LEVELS = 100_000
@@ -56,9 +57,6 @@ _BROKEN = (
 
 _COLUMNS = ("title", "author", "comment", "solutions")
 _PLAIN = "boards.npy"
-_PLAIN_HEADER = re.compile(
-    rb"\{'descr': '\|u1', 'fortran_order': False, 'shape': \((\d{1,12}), (\d{1,4}), (\d{1,4})\), \} *\n"
-)
 _HEADER = re.compile(rb"\{'descr': '\|u1', 'fortran_order': False, 'shape': \((\d{1,12}),\), \} *\n")
 
 
@@ -196,27 +194,9 @@ class _Archive:
         """The boards of an archive that holds them as one plain array, a part at a time; nothing where not."""
         if _PLAIN not in self.members:
             return
-        wanted = f"boards is no array of uint8 (n, h, w) with sides of 1 to {MAX_SIDE}"
         try:
             with self.zip.open(self.members[_PLAIN]) as file:
-                start = file.read(10)
-                header = _PLAIN_HEADER.fullmatch(file.read(int.from_bytes(start[8:], "little")))
-                if start[:8] != b"\x93NUMPY\x01\x00" or header is None:
-                    raise self._fail(wanted)
-                count, height, width = map(int, header.groups())
-                if not (0 < height <= MAX_SIDE and 0 < width <= MAX_SIDE):
-                    raise self._fail(wanted)
-                most = _CELLS // (height * width)
-                for first in range(0, count, most):
-                    n = min(most, count - first)
-                    boards = np.frombuffer(file.read(n * height * width), np.uint8)
-                    if len(boards) < n * height * width:
-                        raise self._fail("boards is not whole")
-                    if (boards > MASK).any():
-                        raise self._fail(
-                            f"boards holds the number {boards.max()}; expected tiles, 0 to {MASK}"
-                        )
-                    yield boards.reshape(n, height, width)
+                yield from boards_of_npy(cast(BinaryIO, file), self.path)
         except LevelFileError:
             raise
         except _BROKEN as error:
@@ -278,7 +258,7 @@ class _Archive:
         except _BROKEN as error:
             raise self._fail(f"{name} cannot be unpacked ({error})") from None
         start = 10 + int.from_bytes(data[8:10], "little")
-        header = _HEADER.fullmatch(data, 10, start) if data[:8] == b"\x93NUMPY\x01\x00" else None
+        header = _HEADER.fullmatch(data, 10, start) if data[:8] == MAGIC else None
         if header is None or int(header[1]) != len(data) - start:
             raise self._fail(f"{name} is not a one-dimensional array of bytes")
         return np.frombuffer(data, np.uint8, offset=start)
