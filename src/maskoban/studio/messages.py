@@ -116,7 +116,9 @@ class Convert(_Asked):
     content: str | None = Field(
         None, min_length=1, description="A level file of any format, which is recognised."
     )
-    encoding: Encoding = Field("text", description="How the content is written; .npz and .npy files need base64.")
+    encoding: Encoding = Field(
+        "text", description="How the content is written; .npz and .npy files need base64."
+    )
     levels: list[Level] | None = Field(None, min_length=1, max_length=1000)
     to: Format = "xsb"
 

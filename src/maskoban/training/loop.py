@@ -61,9 +61,7 @@ class Options:
 
     minutes: float | None = None  # a wall-clock budget in place of the preset's steps
     stop_at: int | None = None  # leave after this step, to go on later; the schedule does not change
-    anneal: int | None = (
-        None  # from where the run is resumed, let the rate fall to zero over so many steps, and end
-    )
+    anneal: int | None = None  # end so many steps after being resumed, the rate falling to zero
     device: str = "cuda" if torch.cuda.is_available() else "cpu"
     compile: bool = torch.cuda.is_available()
     save_every: int = 10_000
