@@ -96,9 +96,13 @@ def test_a_critic_learns_to_tell_the_corpus_from_drawings(place: Path, tmp_path:
         assert cross_entropy(scores["real"], scores["drawn"]) == pytest.approx(loss, abs=1e-4)
 
 
-def test_other_sweeps_can_be_asked_for(place: Path, tmp_path: Path, clock: None) -> None:
+def test_other_sweeps_can_be_asked_for(
+    place: Path, tmp_path: Path, clock: None, capsys: pytest.CaptureFixture[str]
+) -> None:
     kept = tmp_path / "boards.npz"
     run(place, tmp_path / "swept", "--drawn", 20, "--minutes", 0.01, "--polish", 2, "--boards-out", kept)
+    told = capsys.readouterr().err.splitlines()
+    assert told == [f"drawn: {n} of 20 boards" for n in range(2, 21, 2)]
     assert known(tmp_path / "swept")["settings"]["polish"] == 2
     with np.load(kept) as file:
         assert (file["boards"] == drawn(place, 20, polish=2)).all()

@@ -246,7 +246,15 @@ def drawings(
     """
     if asked.isdigit():
         how = Drawing(polish=own if polish is None else polish)
-        return draw_many(denoiser, blank(denoiser, int(asked)), seed, how, first=FIRST).boards, how.polish
+        start, said = blank(denoiser, int(asked)), 0
+
+        def say(done: int, total: int) -> None:
+            nonlocal said
+            if 10 * done // total > said:  # a line a tenth: it may take hours
+                said = 10 * done // total
+                print(f"drawn: {done:,} of {total:,} boards", file=sys.stderr, flush=True)
+
+        return draw_many(denoiser, start, seed, how, first=FIRST, progress=say).boards, how.polish
     try:
         with np.load(asked) as file:
             boards, told = file["boards"], file.get("polish")
