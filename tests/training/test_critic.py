@@ -8,6 +8,7 @@ import math
 import sys
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,7 +101,7 @@ def test_other_sweeps_can_be_asked_for(
     place: Path, tmp_path: Path, clock: None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     kept = tmp_path / "boards.npz"
-    run(place, tmp_path / "swept", "--drawn", 20, "--minutes", 0.01, "--polish", 2, "--boards-out", kept)
+    run(place, tmp_path / "swept", "--drawn", 20, "--minutes", 0.5, "--polish", 2, "--boards-out", kept)
     told = capsys.readouterr().err.splitlines()
     assert told == [f"drawn: {n} of 20 boards" for n in range(2, 21, 2)]
     assert known(tmp_path / "swept")["settings"]["polish"] == 2
@@ -109,10 +110,10 @@ def test_other_sweeps_can_be_asked_for(
         # None of those that people draw: the critic would know them again.
         assert not (file["boards"] == drawn(place, 20, polish=2, first=0)).all((1, 2)).any()
     # The file says how its boards were drawn.
-    run(place, tmp_path / "again", "--drawn", kept, "--minutes", 0.01)
+    run(place, tmp_path / "again", "--drawn", kept, "--minutes", 0.5)
     assert known(tmp_path / "again")["settings"]["polish"] == 2
     np.savez(tmp_path / "silent.npz", boards=drawn(place, 20, polish=0))
-    run(place, tmp_path / "told", "--drawn", tmp_path / "silent.npz", "--minutes", 0.01, "--polish", 3)
+    run(place, tmp_path / "told", "--drawn", tmp_path / "silent.npz", "--minutes", 0.5, "--polish", 3)
     assert known(tmp_path / "told")["settings"]["polish"] == 3
 
 
@@ -202,6 +203,45 @@ def test_what_cannot_be_learned_from_is_refused(place: Path, tmp_path: Path) -> 
     paper = save_run(tmp_path / "paper", SMALL_PAPER)
     sentence = "a critic can be made of the interior network only, not of the paper's"
     assert said("--model", paper, "--drawn", 10**9) == sentence  # before it draws
+
+
+def test_a_critic_is_not_replaced_by_another(place: Path, tmp_path: Path, clock: None) -> None:
+    run(place, tmp_path / "critic", "--drawn", 40, "--minutes", 0.5)
+    before = (tmp_path / "critic" / "critic.safetensors").read_bytes()
+    with pytest.raises(MaskobanError, match="a critic is there already; give another --out"):
+        run(place, tmp_path / "critic", "--drawn", 10**9)  # before it draws
+    assert (tmp_path / "critic" / "critic.safetensors").read_bytes() == before
+
+
+def test_one_that_has_learned_nothing_is_not_kept(place: Path, tmp_path: Path, clock: None) -> None:
+    with pytest.raises(MaskobanError, match="this critic cannot tell drawings from levels, and is not kept"):
+        run(place, tmp_path, "--drawn", 40, "--minutes", 0.01)
+    assert not (tmp_path / "critic.safetensors").exists()
+
+
+def test_a_critic_that_reads_upside_down_is_not_kept(
+    place: Path, tmp_path: Path, clock: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "calibration", lambda real, drawn: (-1.0, 0.0))
+    with pytest.raises(MaskobanError, match="cannot tell drawings from levels"):
+        run(place, tmp_path, "--drawn", 40, "--minutes", 0.5)
+    assert not (tmp_path / "critic.safetensors").exists()
+
+
+def test_ctrl_c_keeps_what_was_learned(
+    place: Path, tmp_path: Path, clock: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, taken = command.CriticTrainer.batch, itertools.count(1)
+
+    def pressed(self: command.CriticTrainer) -> Any:
+        if next(taken) == 16:
+            raise KeyboardInterrupt
+        return plain(self)
+
+    monkeypatch.setattr(command.CriticTrainer, "batch", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        run(place, tmp_path, "--drawn", 40, "--minutes", 1, "--look-every", 100)
+    assert known(tmp_path)["facts"]["step"] == 15
 
 
 def test_the_command_refuses_in_one_sentence(

@@ -110,6 +110,12 @@ def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, d
     return tensors, preset, progress, extra
 
 
+def named_folder(model: str | Path) -> Path:
+    """The folder of a model in the package by its name, or the place itself."""
+    shipped = Path(__file__).parents[1] / "weights" / model
+    return shipped if shipped.is_dir() else Path(model)
+
+
 def restore_optimizer(
     key: str, optimizer: torch.optim.Optimizer, network: nn.Module, tensors: dict[str, Tensor]
 ) -> None:

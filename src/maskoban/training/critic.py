@@ -32,7 +32,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-import maskoban
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.files import check_place, whole_file
 from maskoban.boards.symmetry import symmetries
@@ -44,7 +43,9 @@ from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_cells
 from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.diffusion.torch_model import load_torch
+from maskoban.training.checkpoint import named_folder
 from maskoban.training.compiling import compiled
+from maskoban.training.interrupting import uninterrupted
 
 Scores = NDArray[np.floating[Any]]
 
@@ -133,21 +134,37 @@ class CriticTrainer:
         return torch.cat([real, drawn]).long().gather(1, self.tables[turn]), turn
 
     def run(self) -> float:
-        """Train for the time given, keep the best, return its held-out cross-entropy (ln 2 is a coin's)."""
-        s = self.settings
+        """Train for the time given, keep the best, return its held-out cross-entropy (ln 2 is a coin's).
+
+        One that is no better than a coin is not kept, and where none is better this raises.
+        """
         self.out.mkdir(parents=True, exist_ok=True)
-        best, step, total = self.look(0, 0.0, 0.0), 0, torch.zeros((), device=self.device)
+        coin = self.look(0, 0.0, 0.0)
+        best = self._learn(coin)
+        if not best < coin:
+            raise MaskobanError(
+                "this critic cannot tell drawings from levels, and is not kept; give it more minutes or drawings"
+            )
+        return best
+
+    def _learn(self, best: float) -> float:
+        s, step, total = self.settings, 0, torch.zeros((), device=self.device)
         start = time.perf_counter()
         self.critic.train()
         while (share := (time.perf_counter() - start) / (60 * s.minutes)) < 1:
             rate = s.learning_rate * min(1, (step + 1) / s.warmup) * (1 - share)
             for group in self.optimizer.param_groups:
                 group["lr"] = rate
-            boards, turn = self.batch()
-            loss = F.binary_cross_entropy_with_logits(self.forward(boards, turn), self.kind)
-            self.optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
-            self.optimizer.step()
+            try:
+                boards, turn = self.batch()
+                loss = F.binary_cross_entropy_with_logits(self.forward(boards, turn), self.kind)
+                self.optimizer.zero_grad()
+                loss.backward()  # type: ignore[no-untyped-call]
+                with uninterrupted():
+                    self.optimizer.step()
+            except KeyboardInterrupt:
+                self.look(step, float(total) / max(step % s.look_every, 1), best)
+                raise
             total += loss.detach()
             step += 1
             if step % 50 == 0 and self.device.type == "cuda":
@@ -160,7 +177,10 @@ class CriticTrainer:
         return best
 
     def look(self, step: int, train_loss: float, best: float) -> float:
-        """Measure on what is held out, calibrate the scores there, and save if it is the best so far."""
+        """Measure on what is held out, calibrate the scores there, and save if it is the best so far.
+
+        One whose scores are best read upside down has learned nothing yet.
+        """
         real, drawn = (scores(self.critic, self.forward, boards, self.settings.batch) for boards in self.held)
         raw = cross_entropy(real, drawn)
         slope, shift = calibration(real, drawn)
@@ -172,7 +192,9 @@ class CriticTrainer:
         print(json.dumps(line), flush=True)
         with open(self.out / "log.jsonl", "a", encoding="utf-8") as file:
             print(json.dumps(line), file=file)
-        if step == 0 or loss < best:
+        if slope <= 0:
+            loss = math.inf
+        if loss < best:
             added = self.critic.added()
             added["head"], added["bias"] = slope * added["head"], slope * added["bias"] + shift
             halves = {name: value.half() for name, value in added.items()}
@@ -281,12 +303,6 @@ def _cells(denoiser: TorchDenoiser, boards: Tokens, whose: str) -> Tokens:
     return boards.reshape(len(boards), -1)[:, drawn_cells(denoiser)]
 
 
-def _folder(model: str) -> Path:
-    """A model in the package by its name, or a folder."""
-    shipped = Path(maskoban.__file__).parent / "weights" / model
-    return shipped if shipped.is_dir() else Path(model)
-
-
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="python -m maskoban.training.critic",
@@ -328,7 +344,9 @@ def run(arguments: list[str]) -> float:
     there = next(place for place in (a.out, *a.out.parents) if place.exists())
     if not there.is_dir():
         raise MaskobanError(f"{there}: is a file, and a folder for the run is wanted")
-    denoiser, facts = load_torch(_folder(a.model), a.device)
+    if (a.out / FILE).is_file():
+        raise MaskobanError(f"{a.out}: a critic is there already; give another --out")
+    denoiser, facts = load_torch(named_folder(a.model), a.device)
     _base(denoiser)  # before the drawing, which takes long
     real, held = (_cells(denoiser, load(corpus), corpus) for corpus in (a.corpus, a.held_out))
     boards, polish = drawings(denoiser, a.drawn, a.polish, facts.get("polish", 0), settings.seed)
