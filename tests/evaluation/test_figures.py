@@ -61,9 +61,10 @@ def test_a_report_without_measures_has_only_the_key() -> None:
 
 def test_data_lies_beside_the_picture(tmp_path: Path) -> None:
     (key,) = draw_figures({"measures": {}, "gallery": {}})
-    save_figure(key, tmp_path)
-    assert json.loads((tmp_path / "key.json").read_text())[2] == "player @"
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["key.json", "key.png", "key.svg"]
+    folder = tmp_path / "new"
+    save_figure(key, folder)
+    assert json.loads((folder / "key.json").read_text())[2] == "player @"
+    assert sorted(path.name for path in folder.iterdir()) == ["key.json", "key.png", "key.svg"]
 
 
 def test_a_figure_nobody_knows_is_refused(tmp_path: Path) -> None:

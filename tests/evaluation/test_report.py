@@ -172,6 +172,17 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert said[:3] == ["verdicts: as before", "solvability: as before", "mending ..."]
 
 
+def test_figures_of_a_report_that_was_here_before_are_gone(tmp_path: Path) -> None:
+    kept = tmp_path / "figures" / "mine.svg"
+    kept.parent.mkdir()
+    for name in ("training.svg", "temperature.json", "mine.svg"):
+        (kept.parent / name).touch()
+    np.savez(tmp_path / "boards.npz", boards=drawn(SOLVABLE, ONE_WALL))
+    evaluate(tmp_path / "boards.npz", tmp_path)
+    figures = {path.stem for path in kept.parent.iterdir()}
+    assert figures & {"training", "temperature", "mine", "key"} == {"mine", "key"}
+
+
 def test_boards_alone_are_measured_as_far_as_they_go(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", boards=drawn(SOLVABLE, ONE_WALL, NO_PLAYER))
     made = evaluate(tmp_path / "b.npz", tmp_path / "report", Plan(corpus=str(tmp_path / "no-corpus")))

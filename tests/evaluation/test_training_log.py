@@ -52,6 +52,36 @@ def test_runs_that_stand_on_each_other_are_one_curve(tmp_path: Path) -> None:
     assert (checkpoint.step, checkpoint.solvable.count, checkpoint.solvable.total) == (2500, 42, 50)
 
 
+def test_boards_of_the_same_name_belong_to_the_last_of_several_runs(tmp_path: Path) -> None:
+    np.save(tmp_path / "boards-0001000.npy", drawn(SOLVABLE, SOLVABLE))
+    start = {"event": "start", "settings": {"name": "best", "sample_boards": 50}}
+    run = [
+        start,
+        {"step": 1000, "train": 0.4},
+        {"step": 1000, "boards": "boards-0001000.npy", "solvable": 0.5},
+    ]
+    end = {"event": "end", "step": 1000}
+    training = read_training(written(tmp_path, [*run, end, *run, end]))
+    assert [(each.step, each.solvable.count) for each in training.solvability] == [(1000, 25), (2000, 25)]
+
+
+def test_a_run_that_stands_on_nothing_begins_at_zero(tmp_path: Path) -> None:
+    start = {"event": "start", "settings": {"name": "best", "sample_boards": 50}, "before": 0}
+    run = [start, {"step": 500, "train": 0.4}, {"event": "end", "step": 500}]
+    assert [loss.step for loss in read_training(written(tmp_path, run + run)).losses] == [500]
+    run[3:] = [start | {"before": 500}, {"step": 100, "train": 0.3}]
+    assert [loss.step for loss in read_training(written(tmp_path, run)).losses] == [500, 600]
+
+
+def test_what_was_logged_stands_in_for_damaged_boards(tmp_path: Path) -> None:
+    (tmp_path / "boards-0001000.npy").write_bytes(b"\x93NUMPY")
+    entries = [dict(entry) for entry in LOG]
+    entries[0]["settings"] = {"name": "best", "sample_boards": 50}
+    entries[2]["solvable"] = 0.5
+    (checkpoint,) = read_training(written(tmp_path, entries)).solvability
+    assert (checkpoint.solvable.count, checkpoint.solvable.total) == (25, 50)
+
+
 def test_what_a_killed_run_had_logged_in_vain_does_not_count(tmp_path: Path) -> None:
     start = {"event": "start", "settings": {"name": "best", "sample_boards": 50}, "from_step": 0}
     killed = [start, {"step": 10, "train": 3.0}, {"step": 10, "boards": "elsewhere.npy", "solvable": 0.5}]

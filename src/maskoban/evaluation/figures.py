@@ -51,6 +51,7 @@ def save_figure(picture: Picture, folder: str | Path) -> None:
 
     >>> save_figure(next(draw_figures({"measures": {}, "gallery": {}})), "figures")  # doctest: +SKIP
     """
+    Path(folder).mkdir(parents=True, exist_ok=True)
     data = json.dumps(picture.data, ensure_ascii=False).encode()
     for ending, content in (("svg", picture.svg.encode()), ("png", picture.png), ("json", data)):
         with whole_file(Path(folder) / f"{picture.name}.{ending}") as file:

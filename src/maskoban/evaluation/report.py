@@ -32,7 +32,7 @@ def evaluate(
     0.827
     """
     check_place_and_needs(out)
-    from maskoban.evaluation.figures import draw_figures, save_figure
+    from maskoban.evaluation.figures import FIGURES, draw_figures, save_figure
     from maskoban.evaluation.page import render
 
     folder = Path(out)
@@ -46,6 +46,9 @@ def evaluate(
         say(f"figure {picture.name}")
         save_figure(picture, figures)
         svgs[picture.name] = picture.svg
+    for gone in FIGURES.keys() - svgs.keys():  # of a report that was here before, and had more
+        for file in figures.glob(f"{gone}.*"):
+            file.unlink()
     _write(folder / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
     _write(folder / "report.html", render(report, svgs))
     return report

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from maskoban.boards import MaskobanError
+from maskoban.boards import LevelFileError, MaskobanError, Tokens, read_boards
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.solving import Limits, solve_many
 
@@ -44,9 +42,10 @@ class Training:
 def read_training(log: str | Path, limits: Limits | None = None) -> Training:
     """The curves of a run's ``log.jsonl``; the boards files it names are judged where they lie beside it.
 
-    Where they do not, the solvability the trainer logged stands in. A log may hold several runs one after the other,
-    each started from the weights of the one before: their steps add up. What a run that was killed had logged after
-    the checkpoint from which it was resumed, or begun anew, does not count.
+    Where they do not, or cannot be read, the solvability the trainer logged stands in. A log may hold several runs one
+    after the other, each started from the weights of the one before: their steps add up, and what they logged counts,
+    for their boards have the same names. What a run that was killed had logged after the checkpoint from which it was
+    resumed, or begun anew, does not count.
 
     >>> read_training("runs/best/log.jsonl").losses[-1].step  # doctest: +SKIP
     53171
@@ -57,26 +56,30 @@ def read_training(log: str | Path, limits: Limits | None = None) -> Training:
     solvability: list[Checkpoint] = []
     missing: list[str] = []
     before, ended = 0, 0  # steps of the runs that this one stands on, and that the next one will
-    for entry in _entries(path):
+    entries = _entries(path)
+    several = sum(entry.get("event") == "start" for entry in entries) > 1
+    for entry in entries:
         if "settings" in entry:
             settings = entry["settings"]
             if entry.get("event") == "start":
-                before = ended
+                before = entry.get("before", ended)  # older logs do not say
             last = before + entry.get("from_step", 0)
             losses = [loss for loss in losses if loss.step <= last]
             solvability = [each for each in solvability if each.step <= last]
         elif entry.get("event") in ("end", "interrupted"):
             ended = before + entry["step"]
         elif "boards" in entry:
-            boards = path.parent / str(entry["boards"])
-            if boards.is_file():
-                solved = solve_many(np.load(boards), limits=limits, solutions=False).solved
+            file = path.parent / str(entry["boards"])
+            logged = "solvable" in entry and "sample_boards" in settings
+            boards = None if several and logged else _boards(file)
+            if boards is not None:
+                solved = solve_many(boards, limits=limits, solutions=False).solved
                 share = share_of(int(solved.sum()), len(solved))
-            elif "solvable" in entry and "sample_boards" in settings:
+            elif logged:
                 drawn = settings["sample_boards"]
                 share = share_of(round(entry["solvable"] * drawn), drawn)
             else:
-                missing.append(boards.name)
+                missing.append(file.name)
                 continue
             solvability.append(Checkpoint(before + entry["step"], share))
         elif "train" in entry or "valid" in entry:
@@ -84,6 +87,14 @@ def read_training(log: str | Path, limits: Limits | None = None) -> Training:
     if not losses:
         raise MaskobanError(f"{path}: no losses in it; expected the log.jsonl of a training run")
     return Training(settings, losses, solvability, missing)
+
+
+def _boards(file: Path) -> Tokens | None:
+    """The boards of a file that the trainer wrote, if it is there and whole."""
+    try:
+        return read_boards(file)
+    except LevelFileError:
+        return None
 
 
 def _entries(path: Path) -> list[dict[str, Any]]:
