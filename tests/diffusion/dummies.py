@@ -10,12 +10,14 @@ from numpy.typing import NDArray
 from scipy.stats import chisquare
 
 from maskoban.boards.tiles import MASK, TILES, Tokens
+from maskoban.diffusion.schedule import Schedule
 
 
 class Dummy:
     """Draws every cell from its own fixed distribution, whatever the others are."""
 
     steps = 9
+    schedule: Schedule = "linear"
     batch = 64
     overlap = 1
 
@@ -34,6 +36,7 @@ class Joint:
     height = width = 2
     margin = 0
     steps = 4
+    schedule: Schedule = "linear"
     batch = 64
     overlap = 1
 

@@ -15,6 +15,7 @@ from maskoban.boards.tiles import MASK, TILES, WALL
 from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.noise import uniforms
 from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many, pick_tiles, probabilities
+from maskoban.diffusion.schedule import masked_share
 from tests.diffusion.dummies import Dummy, Joint, agrees, giving_up
 
 
@@ -168,6 +169,15 @@ def test_confidence_order_drowns_boards_in_the_likeliest_tile() -> None:
         walls = np.convolve(walls, [0.4**left, 1 - 0.4**left])
     assert agrees(np.bincount((boards == WALL).sum((1, 2)), minlength=5), walls)
     assert (boards == WALL).mean() > 0.8
+
+
+def test_on_another_schedule_the_network_is_told_when_so_many_cells_are_hidden() -> None:
+    dummy = Dummy(np.full((9, TILES), 1 / TILES), 3, 3)
+    dummy.steps, dummy.schedule = 1000, "cosine"
+    draw(dummy, blank(dummy, 1), 1)
+    hidden = masked_share("cosine", 1000)
+    for left, t in zip(range(9, 0, -1), dummy.told, strict=True):
+        assert 9 * hidden[int(t[0])] == pytest.approx(left, abs=0.01)
 
 
 def test_the_network_is_told_the_papers_time() -> None:

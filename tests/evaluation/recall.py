@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from maskoban.boards import FLOOR, MASK, TILES, WALL, Tokens
 from maskoban.diffusion.model import Model
+from maskoban.diffusion.schedule import Schedule
 from maskoban.solving import solve_many
 from maskoban.training.synth import synthesize
 
@@ -15,6 +16,7 @@ class Recall:
     """The exact conditionals of a uniform choice among boards; where none fits, any tile will do."""
 
     margin, batch, overlap = 1, 32, 1
+    schedule: Schedule = "linear"
 
     def __init__(self, boards: Tokens) -> None:
         self.height, self.width = boards.shape[1:]

@@ -52,6 +52,15 @@ def test_torch_and_onnx_agree_on_whole_boards(exported: tuple[Preset, Path]) -> 
     assert (light.sample(6, seed=3) == heavy.sample(6, seed=3)).all()
 
 
+def test_the_schedule_is_known_where_it_is_not_the_usual_one(tmp_path: Path) -> None:
+    from maskoban.diffusion.torch_model import load_torch
+
+    run = save_run(tmp_path, dataclasses.replace(SMALL_PAPER, schedule="cosine"))
+    export(run, run / "model")
+    exported, again = load(run / "model").denoiser, load_torch(run / "model", "cpu")[0]
+    assert (exported.schedule, again.schedule) == ("cosine", "cosine")
+
+
 def test_logits_agree_at_sizes_not_exported_with(exported: tuple[Preset, Path]) -> None:
     from maskoban.diffusion.torch_model import load_torch
 

@@ -19,8 +19,10 @@ import pytest
 import torch
 
 from maskoban.boards import Level, MaskobanError, Tokens
-from maskoban.diffusion.tensorfile import load_folder
+from maskoban.diffusion.network import InteriorNetwork
+from maskoban.diffusion.tensorfile import load_folder, save_tensors
 from maskoban.training import loop
+from maskoban.training.checkpoint import named_folder
 from maskoban.training.interrupting import uninterrupted
 from maskoban.training.loop import Options, Trainer
 from maskoban.training.presets import PAPER, TINY, Preset
@@ -89,10 +91,12 @@ def test_interrupted_and_resumed_equals_uninterrupted_to_the_bit(tmp_path: Path,
     assert kinds == {"net", "adamw"} | ({"ema"} if preset.ema else set()) | (
         {"muon"} if preset.optimizer == "muon" else set()
     )
-    # The last validation loss was measured on the same weights.
-    assert [r["valid"] for r in log(tmp_path / "whole") if "valid" in r][-1] == (
-        [r["valid"] for r in log(tmp_path / "parts") if "valid" in r][-1]
-    )
+    # So were all losses, though one run was left between two notes of them.
+    losses = [
+        [(r["step"], r["train"], r["valid"]) for r in log(tmp_path / name) if "valid" in r]
+        for name in ("whole", "parts")
+    ]
+    assert losses[0] == losses[1]
 
 
 def test_two_runs_from_one_seed_are_equal_and_another_seed_is_not(tmp_path: Path) -> None:
@@ -301,6 +305,41 @@ def test_a_run_ends_early_with_its_rate_at_zero(tmp_path: Path) -> None:
     assert drawn[-1] == 8
 
 
+def test_the_run_as_it_was_before_annealing_can_go_on(tmp_path: Path) -> None:
+    preset = replace(SMALL, steps=8)
+    trainer(preset, tmp_path / "whole").run()
+    trainer(preset, tmp_path / "run", stop_at=4).run()
+    with pytest.raises(MaskobanError, match="that run ends by itself in 4 steps, before 5"):
+        trainer(preset, tmp_path / "run", anneal=5).resume()
+    trainer(preset, tmp_path / "run", anneal=2).resume().run()
+    trainer(preset, tmp_path / "run" / "before-annealing-4").resume().run()
+    assert state(tmp_path / "whole") == state(tmp_path / "run" / "before-annealing-4")
+
+
+def test_a_run_that_has_ended_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trainer(replace(SMALL, steps=2), tmp_path, quiet=False).run()
+    assert "has ended" not in capsys.readouterr().err
+    trainer(replace(SMALL, steps=2), tmp_path, quiet=False).resume().run()
+    assert capsys.readouterr().err == f"the run in {tmp_path} has ended, at step 2\n"
+
+
+def test_a_checkpoint_is_never_older_than_some_minutes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_SAVE_AFTER", 0.0)
+    saved: list[int] = []
+    run = trainer(replace(SMALL, steps=3), tmp_path)
+    monkeypatch.setattr(run, "save", lambda: saved.append(run.progress.step))
+    run.run()
+    assert saved == [1, 2, 3, 3]
+
+
+def test_what_is_measured_may_change_in_the_middle_of_a_run(tmp_path: Path) -> None:
+    trainer(replace(SMALL, steps=8, validate_every=4), tmp_path, stop_at=4).run()
+    trainer(replace(SMALL, steps=8, validate_every=2), tmp_path).resume().run()
+    assert [entry["step"] for entry in log(tmp_path) if "valid" in entry] == [4, 6, 8]
+
+
 def test_a_run_that_has_ended_cannot_end_early(tmp_path: Path) -> None:
     trainer(replace(SMALL, steps=1), tmp_path).run()
     with pytest.raises(MaskobanError, match="that run has ended; there is no rate left to let fall"):
@@ -349,6 +388,42 @@ def test_the_last_loss_is_noted_where_boards_were_drawn_on_the_way(tmp_path: Pat
     trainer(replace(SMALL, validate_every=5, sample_every=4), tmp_path).run()
     assert [entry["step"] for entry in log(tmp_path) if "valid" in entry] == [5, 10, 12]
     assert [entry["step"] for entry in log(tmp_path) if "boards" in entry] == [4, 8, 12]
+
+
+def test_steps_of_runs_that_stand_on_each_other_add_up(tmp_path: Path) -> None:
+    for name, source in (("one", None), ("two", "one"), ("three", "two")):
+        run = trainer(replace(SMALL, steps=4), tmp_path / name, stop_at=3)
+        (run.start_from(tmp_path / source) if source else run).run()
+    trainer(replace(SMALL, steps=4), tmp_path / "three").resume().run()
+    assert [entry["before"] for entry in log(tmp_path / "three") if "before" in entry] == [6, 6]
+    export = pytest.importorskip("maskoban.training.export", reason="exporting needs onnx").export
+    facts = export(tmp_path / "three", tmp_path / "model")
+    assert facts["training_steps"] == 3 + 3 + 4
+    assert export(tmp_path / "model", tmp_path / "again")["training_steps"] == 10
+
+
+def test_units_that_were_left_out_of_a_model_can_learn_again(tmp_path: Path) -> None:
+    trainer(replace(SMALL, steps=2), tmp_path / "run").run()
+    first = trainer(SMALL, tmp_path / "new").start_from(tmp_path / "run")
+    tensors = dict(load_folder(tmp_path / "run")[0])
+    for kind in ("net", "ema"):
+        tensors[f"{kind}.up"][:, 5:], tensors[f"{kind}.down"][..., 5:] = 0, 0
+    metadata = load_folder(tmp_path / "run")[1]
+    (tmp_path / "pruned").mkdir()
+    save_tensors(tmp_path / "pruned" / "state.safetensors", tensors, metadata)
+    run = trainer(replace(SMALL, seed=3), tmp_path / "new").start_from(tmp_path / "pruned")
+    assert isinstance(run.network, InteriorNetwork)
+    assert isinstance(first.network, InteriorNetwork)
+    assert (run.network.up[:, :5] == first.network.up[:, :5]).all()
+    assert (run.network.up[:, 5:] != 0).all()
+    assert (run.network.down[..., 5:] == 0).all()  # so that nothing is changed as yet
+    run.run()
+    assert (run.network.down[..., 5:] != 0).any()
+
+
+def test_a_shipped_model_is_started_from_by_its_name() -> None:
+    assert (named_folder("best") / "model.safetensors").is_file()
+    assert named_folder("elsewhere") == Path("elsewhere")
 
 
 def test_weights_of_another_shape_are_refused(tmp_path: Path) -> None:

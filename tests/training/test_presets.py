@@ -67,12 +67,16 @@ def test_settings_are_changed_by_name() -> None:
         ("muon_momentum=5", "muon_momentum must be at least 0 and below 1, and is 5.0"),
         ("ema=nan", "ema must be at least 0 and below 1, and is nan"),
         ("seed=9999999999999", "seed must lie within 2^40 of 0, and is 9999999999999"),
+        (
+            "corruption=exact schedule=cosine",
+            "schedule=cosine means nothing where exact numbers of cells are hidden; set corruption=independent too",
+        ),
         ("dropout=1", "dropout must be at least 0 and below 1, and is 1.0"),
     ],
 )
 def test_a_change_that_makes_no_sense_is_refused(change: str, sentence: str) -> None:
     with pytest.raises(MaskobanError) as refused:
-        vary(PAPER, [change])
+        vary(PAPER, change.split(" "))
     assert str(refused.value) == sentence
 
 

@@ -8,20 +8,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards.tiles import Tokens
+from maskoban.diffusion.schedule import Schedule
 
 
 class Denoiser(Protocol):
     """Masked tokens in, logits over the seven tiles out.
 
     A denoiser draws the cells inside ``margin`` rings of wall of a ``height`` x ``width`` board, row by row;
-    ``steps`` is the T it was trained with. It likes to be asked about ``batch`` boards at a time, by up to
-    ``overlap`` threads at once; where that is more than one, a batch takes its time however few boards are in it.
+    ``steps`` is the T and ``schedule`` the one it was trained with. It likes to be asked about ``batch`` boards at a
+    time, by up to ``overlap`` threads at once; where that is more than one, a batch takes its time however few boards
+    are in it.
     """
 
     height: int
     width: int
     margin: int
     steps: int
+    schedule: Schedule
     batch: int
     overlap: int
 

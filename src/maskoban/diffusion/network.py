@@ -1,4 +1,4 @@
-"""The two networks: the paper's, to the letter, and ours.
+"""The two networks: the paper's, as it is described there, and ours.
 
 Both map masked tokens to logits over the seven tiles for every cell they draw:
 
@@ -90,9 +90,9 @@ class PaperNetwork(Network):
 
     h_i = E_tok(x_i) + E_row(r_i) + E_col(c_i) + MLP(sinusoid(t)), then pre-norm blocks (multi-head attention and
     a feed-forward layer, each added to the residual stream), then one linear layer to seven logits, with no
-    norm before it: with one, the parameter count would not come out. The paper does not name the two
-    non-linearities: GELU (its tanh form) in the blocks and SiLU in the time MLP are our choice. Dropout sits where
-    torch's own encoder layer has it: on attention weights, on the feed-forward's hidden layer and on both branches.
+    norm before it, since the paper names none. It does not name the two non-linearities: GELU (its tanh form) in the
+    blocks and SiLU in the time MLP are our choice. Dropout sits where torch's own encoder layer has it: on attention
+    weights, on the feed-forward's hidden layer and on both branches.
 
     >>> sum(p.numel() for p in PaperNetwork().parameters())
     4879111

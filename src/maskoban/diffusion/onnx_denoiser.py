@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from maskoban.boards.tiles import Tokens
 from maskoban.diffusion.onnx_session import OnnxSession
+from maskoban.diffusion.schedule import Schedule
 
 #: Boards a core evaluates at once: few enough that a layer's activations stay in its cache.
 SHARE = 4
@@ -24,6 +25,7 @@ class OnnxDenoiser:
         self.facts = self._session.facts
         self.height, self.width = self.facts["height"], self.facts["width"]
         self.margin, self.steps = self.facts["margin"], self.facts["diffusion_steps"]
+        self.schedule: Schedule = self.facts.get("schedule", "linear")
         self.batch = max(batch, SHARE * self._session.threads)
 
     def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:

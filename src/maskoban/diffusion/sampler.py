@@ -24,6 +24,7 @@ from maskoban.boards.tiles import MASK, TILES, WALL, Tokens
 from maskoban.diffusion.commits import Commits, Made, gathered, no_commits
 from maskoban.diffusion.denoiser import Critic, Denoiser
 from maskoban.diffusion.noise import uniforms
+from maskoban.diffusion.schedule import time_at
 from maskoban.diffusion.side_by_side import Done, Share, cut, side_by_side
 
 Order = Literal["uniform", "confidence"]
@@ -239,7 +240,7 @@ def reveal(
     While cells are masked, at step s of T draw a candidate tile for each from softmax(logits / temperature), commit
     n = max(ceil(|M| / (T - s)), 1) of them, and forget the others. ``uniform``: which ones is random, so the others
     need not be drawn at all. ``confidence``: those whose candidate has the highest probability. The network is told
-    t = T |M| / cells, which is the paper's t = T - s whenever T is the number of cells. ``attempts`` says for how
+    the time at which so many cells are masked: the paper's t = T - s, on its schedule. ``attempts`` says for how
     many-th time each is drawn, from 0; ``first`` what :func:`first_logits` gives, if nothing is revealed yet and
     it is known.
     """
@@ -359,10 +360,9 @@ def first_logits(denoiser: Denoiser) -> NDArray[np.float32]:
 
 
 def time_told(denoiser: Denoiser, masked: NDArray[np.int64]) -> NDArray[np.int64]:
-    """t = T |M| / cells, rounded, at least 1: the time at which so many cells are masked on the linear schedule."""
-    cells = len(drawn_cells(denoiser))
-    t: NDArray[np.int64] = np.maximum(np.rint(denoiser.steps * masked / cells), 1).astype(np.int64)
-    return t
+    """The time at which so many cells are masked, rounded, at least 1: t = T |M| / cells on the linear schedule."""
+    t = time_at(denoiser.schedule, masked, len(drawn_cells(denoiser)), denoiser.steps)
+    return np.maximum(np.rint(t), 1).astype(np.int64)
 
 
 def blank(denoiser: Denoiser, n: int) -> Tokens:

@@ -25,6 +25,17 @@ def alpha(schedule: Schedule, t: float, steps: int) -> float:
     return math.cos(math.pi * t / (2 * steps)) if t < steps else 0.0
 
 
+def time_at(schedule: Schedule, masked: NDArray[np.int64], cells: int, steps: int) -> NDArray[np.float64]:
+    """The time at which so many of the cells are masked on average: 1 - alpha_t = masked / cells solved for t.
+
+    >>> time_at("linear", np.array([50]), 100, 100), time_at("cosine", np.array([50]), 100, 100).round(1)
+    (array([50.]), array([66.7]))
+    """
+    if schedule == "linear":
+        return steps * masked / cells
+    return np.asarray(2 * steps / math.pi * np.arccos(1 - masked / cells))
+
+
 def uncapped_weight(schedule: Schedule, t: float, steps: int) -> float:
     """w*(t) = 1 / (1 - alpha_t): T / t on the linear schedule, about 8 T^2 / (pi t)^2 on the cosine one.
 

@@ -17,6 +17,7 @@ from maskoban.diffusion.attention import introduce
 from maskoban.diffusion.network import InteriorNetwork, Network
 from maskoban.diffusion.proving import prove_kernels
 from maskoban.diffusion.recorded_forward import RecordedForward
+from maskoban.diffusion.schedule import Schedule
 
 
 class TorchDenoiser:
@@ -27,10 +28,17 @@ class TorchDenoiser:
     """
 
     def __init__(
-        self, network: Network, steps: int, batch: int = 256, compiled: bool = False, chunk: int = 8192
+        self,
+        network: Network,
+        steps: int,
+        batch: int = 256,
+        compiled: bool = False,
+        chunk: int = 8192,
+        schedule: Schedule = "linear",
     ) -> None:
         self.height, self.width, self.margin = network.height, network.width, network.margin
         self.network, self.steps, self.batch, self.chunk = network, steps, batch, min(chunk, batch)
+        self.schedule = schedule
         self.device = next(network.parameters()).device
         # Two batches at once on a device: one is drawn here while the other is computed there.
         self.overlap = 2 if self.device.type == "cuda" else 1

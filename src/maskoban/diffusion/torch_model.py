@@ -22,9 +22,9 @@ def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser, dict[str, Any]
     settings = json.loads(metadata["preset"])
     facts = json.loads(metadata["facts"]) if "facts" in metadata else {"name": settings["name"]}
     on_cuda = device.startswith("cuda")
-    return TorchDenoiser(
-        network, settings["diffusion_steps"], 2048 if on_cuda else 64, compiled=on_cuda
-    ), facts
+    batch, schedule = 2048 if on_cuda else 64, settings["schedule"]
+    denoiser = TorchDenoiser(network, settings["diffusion_steps"], batch, compiled=on_cuda, schedule=schedule)
+    return denoiser, facts
 
 
 def load_torch_critic(folder: Path, device: str) -> TorchCritic:

@@ -54,7 +54,8 @@ class Watched:
     def __init__(self, denoiser: Denoiser) -> None:
         self._denoiser = denoiser
         self.height, self.width, self.margin = denoiser.height, denoiser.width, denoiser.margin
-        self.steps, self.batch, self.overlap = denoiser.steps, denoiser.batch, denoiser.overlap
+        self.steps, self.schedule = denoiser.steps, denoiser.schedule
+        self.batch, self.overlap = denoiser.batch, denoiser.overlap
         self.board: Tokens | None = None
         self.asked: NDArray[np.int64] = np.zeros((0, 1), np.int64)
         self.answered: NDArray[np.float32] = np.zeros((0, 1, 7), np.float32)

@@ -41,7 +41,10 @@ def parser() -> argparse.ArgumentParser:
     begin = p.add_mutually_exclusive_group()
     begin.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
     begin.add_argument(
-        "--start-from", type=Path, metavar="RUN", help="begin with another run's weights and a fresh schedule"
+        "--start-from",
+        type=Path,
+        metavar="RUN",
+        help="begin with the weights of another run, or of a model, and a fresh schedule",
     )
     p.add_argument(
         "--minutes",
@@ -55,7 +58,8 @@ def parser() -> argparse.ArgumentParser:
         "--anneal",
         type=int,
         metavar="STEPS",
-        help="with --resume: end early, the rate falling to zero over so many steps from here",
+        help="with --resume: end early, the rate falling to zero over so many steps from here; "
+        "the run as it was is kept in a folder inside --out",
     )
     p.add_argument(
         "--set", action="append", default=[], metavar="NAME=VALUE", help="change one number of the preset"
@@ -82,7 +86,7 @@ def run(arguments: list[str]) -> None:
     from maskoban.training.processes import joined
 
     with joined(a.device or Options.device) as (processes, device), saved_when_told_to_end(processes.count):
-        own = a.resume and a.preset is None and not a.set
+        own = a.resume and a.preset is None
         preset = processes.from_first(lambda: load_checkpoint(a.out)[1]) if own else None
         trainer = processes.together(lambda: trainer_for(a, preset, processes, device))
         if a.resume:
@@ -98,7 +102,7 @@ def trainer_for(a: argparse.Namespace, own: Preset | None, processes: Processes,
     from maskoban.training.loop import Options, Trainer
     from maskoban.training.presets import preset_named, vary
 
-    preset = own or vary(preset_named(a.preset or "best"), a.set)
+    preset = vary(own or preset_named(a.preset or "best"), a.set)
     corpus = load(a.corpus)
     if a.held_out:
         held_out = load(a.held_out)

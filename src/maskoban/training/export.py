@@ -40,7 +40,7 @@ from maskoban.diffusion.onnx_critic import OnnxCritic
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
 from maskoban.diffusion.tensorfile import in_eight_bits, read_header, save_tensors, widened
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
-from maskoban.training.checkpoint import load_checkpoint
+from maskoban.training.checkpoint import Progress, load_checkpoint
 from maskoban.training.critic import FILE
 from maskoban.training.interrupting import uninterrupted
 from maskoban.training.network_graphs import critic_graph, network_graph
@@ -81,7 +81,9 @@ def export(
         raise MaskobanError(f"{out}: the folder of a training run; a model needs one of its own")
     if (out / FILE).is_file() and not (out / "model.safetensors").is_file():
         raise MaskobanError(f"{out}: the folder of a critic's run; a model needs one of its own")
-    tensors, preset, trained, _ = load_checkpoint(run)
+    tensors, preset, trained, extra = load_checkpoint(run)
+    before = Progress(**extra.get("before", {}))
+    trained = Progress(trained.step + before.step, trained.seconds + before.seconds)
     known = _known(run)
     home = run if run.is_dir() else run.parent
     if critic is None and known.get("critic") is not None and (home / FILE).is_file():
@@ -123,6 +125,8 @@ def export(
         "polish": known.get("polish", 0) if polish is None else polish,
         "bits": bits,
     }
+    if preset.schedule != "linear":
+        facts["schedule"] = preset.schedule
     if critic is not None:
         facts["critic"] = _known(critic).get("critic", 1.0) if cutoff is None else cutoff
     settings = {

@@ -14,6 +14,7 @@ import dataclasses
 import json
 import math
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -29,7 +30,7 @@ from torch import Tensor
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, WALL, Tokens
 from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_independently
-from maskoban.diffusion.network import load_weights, restore_network
+from maskoban.diffusion.network import InteriorNetwork, load_weights, restore_network
 from maskoban.diffusion.objective import objective
 from maskoban.diffusion.proving import prove_kernels
 from maskoban.diffusion.sampler import blank, draw
@@ -38,6 +39,7 @@ from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.training.checkpoint import (
     Progress,
     load_checkpoint,
+    named_folder,
     new_network,
     restore_optimizer,
     save_checkpoint,
@@ -45,12 +47,13 @@ from maskoban.training.checkpoint import (
 from maskoban.training.compiling import alike, compiled, present_gradients, prove_gradients
 from maskoban.training.interrupting import uninterrupted
 from maskoban.training.muon import StackedMuon
-from maskoban.training.presets import Preset
+from maskoban.training.presets import MEASURING, Preset
 from maskoban.training.processes import Processes
 from maskoban.training.recording import RecordedStep
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _READ_EVERY = 20  # steps between looks at the loss: each look waits for the device
+_SAVE_AFTER = 300  # seconds: a checkpoint is never older, whatever the steps between two
 _RECORD_AFTER = 5  # steps taken one kernel at a time before the step is recorded: all is compiled by then
 _SEED_STRIDE = 1_000_003  # keeps the noise of neighbouring seeds apart
 
@@ -131,6 +134,7 @@ class Trainer:
         self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()} if preset.ema else None
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
         self.progress = Progress()
+        self.before = Progress()  # of the runs whose weights this one started from
         self.ending: Ending | None = None
         self.share = torch.tensor(masked_share(preset.schedule, preset.diffusion_steps), device=self.device)
         self.weights = torch.tensor(
@@ -140,6 +144,7 @@ class Trainer:
         self.loss = compiled(self._loss) if self.options.compile else self._loss
         self._epoch, self._order = -1, torch.empty(0)
         self._recorded: RecordedStep | None = None
+        self._losses: list[Tensor] = []  # of the steps since the last note
         self._averaged = False  # whether the averaged weights stand in the network's place
         self._taken = 0
 
@@ -279,6 +284,8 @@ class Trainer:
                 self.board_writer.close()
 
     def _train(self) -> None:
+        if self.share_done() >= 1.0 and self.processes.first:
+            self._say(f"the run in {self.folder} has ended, at step {self.progress.step}", end="\n")
         if (self.options.compile or self.device.type == "cuda") and self._steps_left():
             self.processes.together(self.prove)
         # Several processes must leave after the same step, so Ctrl-C waits until they have agreed on which.
@@ -315,12 +322,13 @@ class Trainer:
         return off
 
     def _take_steps(self, pressed: list[int]) -> None:
-        losses: list[Tensor] = []
-        clock = time.perf_counter()
+        clock = saved = time.perf_counter()
         while self._steps_left():
             with uninterrupted():
                 loss = self.step()
                 self.progress.step += 1
+                if self.processes.first:
+                    self._losses.append(loss)
             step = self.progress.step
             if step % _READ_EVERY == 0 and self.device.type == "cuda":
                 torch.cuda.synchronize()  # or the clock would run ahead of the device
@@ -332,24 +340,23 @@ class Trainer:
                 raise KeyboardInterrupt
             if not self.processes.first:
                 continue
-            losses.append(loss)
             if step % _READ_EVERY == 0:
                 rate = self.rate_factor()
                 minutes = self.progress.seconds / 60
-                self._say(f"step {step}  {minutes:.1f} min  loss {losses[-1].item():.4f}  rate x{rate:.3f}")
+                self._say(f"step {step}  {minutes:.1f} min  loss {loss.item():.4f}  rate x{rate:.3f}")
             if step % self.preset.validate_every == 0:
-                self._note_losses(losses)
-                losses = []
+                self._note_losses()
             if step % self.preset.sample_every == 0:
                 self.sample()
-            if step % self.options.save_every == 0:
+            if step % self.options.save_every == 0 or time.perf_counter() - saved > _SAVE_AFTER:
                 self.save()
+                saved = time.perf_counter()
             clock = time.perf_counter()  # measuring and saving do not count as training
         # A run that was interrupted while it measured for the last time does that when it is resumed.
         if self.processes.first and self.share_done() >= 1.0:
             noted = self._noted()
             if "valid" not in noted:
-                self._note_losses(losses)
+                self._note_losses()
             if "boards" not in noted:
                 self.sample()
 
@@ -367,11 +374,12 @@ class Trainer:
                 noted |= entry.keys()
         return noted
 
-    def _note_losses(self, losses: list[Tensor]) -> None:
+    def _note_losses(self) -> None:
         """The mean of the steps' losses since the last note, if there were any, and the held-out boards'."""
         record: dict[str, Any] = {"step": self.progress.step, "minutes": round(self.progress.seconds / 60, 4)}
-        if losses:
-            record["train"] = round(torch.stack(losses).mean().item(), 5)
+        if self._losses:
+            record["train"] = round(torch.stack(self._losses).mean().item(), 5)
+            self._losses = []
         record["valid"] = round(self.validate(), 5)
         self._refuse_to_go_on(record.get("train", 0.0), record["valid"])
         self._note(record | {"rate": round(self.rate_factor(), 5)})
@@ -471,7 +479,8 @@ class Trainer:
         """Draw fresh boards, keep them in the run's folder and, where the solver is built, judge them."""
         with self._judging():
             n = self.preset.sample_boards
-            denoiser = TorchDenoiser(self.network, self.preset.diffusion_steps, batch=min(1024, n))
+            steps, schedule = self.preset.diffusion_steps, self.preset.schedule
+            denoiser = TorchDenoiser(self.network, steps, batch=min(1024, n), schedule=schedule)
             boards = draw(denoiser, blank(denoiser, n), seed=self.preset.seed).boards
         path = self.folder / f"boards-{self.progress.step:07d}.npy"
         partial = path.with_name(path.name + ".partial")
@@ -523,6 +532,8 @@ class Trainer:
                     "minutes": self.options.minutes,
                     "corpus": self._corpus_hash,
                     "ending": self.ending and dataclasses.asdict(self.ending),
+                    "before": dataclasses.asdict(self.before),
+                    "losses": torch.stack(self._losses).tolist() if self._losses else [],
                 },
                 self.options.compact, self.options.largest,
             )  # fmt: skip
@@ -531,12 +542,12 @@ class Trainer:
         """Go on from the folder's checkpoint."""
         read = self.processes.from_first(lambda: load_checkpoint(self.folder))
         tensors, preset, self.progress, extra = read
-        if preset != self.preset:
-            changed = [
-                f.name
-                for f in dataclasses.fields(Preset)
-                if getattr(preset, f.name) != getattr(self.preset, f.name)
-            ]
+        changed = [
+            f.name
+            for f in dataclasses.fields(Preset)
+            if getattr(preset, f.name) != getattr(self.preset, f.name) and f.name not in MEASURING
+        ]
+        if changed:
             raise MaskobanError(f"{self.folder}: that run has other settings: {', '.join(changed)} differ")
         if extra.get("corpus", self._corpus_hash) != self._corpus_hash:
             raise MaskobanError(f"{self.folder}: that run learned from other boards")
@@ -546,6 +557,8 @@ class Trainer:
             raise MaskobanError(f"{self.folder}: that run's schedule has {had}, not {self.options.minutes:g}")
         self.options = dataclasses.replace(self.options, minutes=minutes)
         self._end_early(extra.get("ending"))
+        self.before = Progress(**extra.get("before", {}))
+        self._losses = [torch.tensor(loss, device=self.device) for loss in extra.get("losses", [])]
         if self.ema is not None:  # by way of the network, which checks that all are there and fit
             load_weights(self.network, tensors, "ema.")
             self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()}
@@ -568,12 +581,37 @@ class Trainer:
         elif asked is not None:
             if self.share_done() >= 1.0:
                 raise MaskobanError(f"{self.folder}: that run has ended; there is no rate left to let fall")
+            left = self.preset.steps - self.progress.step
+            if self.options.minutes is None and asked > left:
+                raise MaskobanError(f"{self.folder}: that run ends by itself in {left} steps, before {asked}")
             self.ending = Ending(self.progress.step, asked, self.rate_factor())
+            if self.processes.first:
+                self._keep_as_it_is()
+
+    def _keep_as_it_is(self) -> None:
+        """A copy of the run in a folder of its own, from where it can go on by its schedule after all."""
+        aside = self.folder / f"before-annealing-{self.progress.step}"
+        try:
+            aside.mkdir(exist_ok=True)
+            for file in (*self.folder.glob("state*.safetensors"), *self.folder.glob("log.jsonl")):
+                shutil.copy(file, aside)
+        except OSError as error:
+            raise MaskobanError(f"{aside}: cannot be written: {error.strerror}") from error
+        self._say(f"the run as it was is in {aside}", end="\n")
 
     def start_from(self, source: Path) -> Trainer:
-        """Begin a new run, with its own schedule, from another run's weights."""
-        tensors, *_ = self.processes.from_first(lambda: load_checkpoint(source))
+        """Begin a new run, with its own schedule, from another run's weights, or from a model's.
+
+        Hidden units that were left out of a model come back as they are in a new network, and add nothing as yet.
+        """
+        tensors, _, trained, extra = self.processes.from_first(lambda: load_checkpoint(named_folder(source)))
+        new = {name: value.clone() for name, value in self.network.state_dict().items()}
         restore_network(self.network, tensors)
+        if isinstance(self.network, InteriorNetwork):
+            up = self.network.up.data
+            up.copy_(torch.where((up == 0).all(-1, keepdim=True), new["up"], up))
+        earlier = Progress(**extra.get("before", {}))
+        self.before = Progress(trained.step + earlier.step, trained.seconds + earlier.seconds)
         return self
 
     def _circumstances(self) -> dict[str, Any]:
@@ -590,6 +628,7 @@ class Trainer:
             "corpus": len(self.corpus),
             "held_out": len(self.held_out),
             "from_step": self.progress.step,
+            "before": self.before.step,
             "versions": {
                 "python": platform.python_version(),
                 "torch": torch.__version__,

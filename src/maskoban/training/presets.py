@@ -69,6 +69,11 @@ class Preset:
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise MaskobanError(f"{name} must be a number from 0 on, and is {value}")
+        if self.corruption == "exact" and self.schedule != "linear":
+            raise MaskobanError(
+                f"schedule={self.schedule} means nothing where exact numbers of cells are hidden; "
+                "set corruption=independent too"
+            )
         if self.d % (4 * self.heads):
             raise MaskobanError(f"d must be a multiple of four times the {self.heads} heads, and is {self.d}")
         if not 0 < self.decay_share <= 1:
@@ -87,6 +92,9 @@ class Preset:
         if not 0 <= self.dropout < 1:
             raise MaskobanError(f"dropout must be at least 0 and below 1, and is {self.dropout}")
 
+
+#: What is only measured on the way, and may be changed in the middle of a run.
+MEASURING = ("validate_every", "sample_every", "sample_boards")
 
 #: The paper's run, every number as it stands there; bf16 in place of its fp16.
 PAPER = Preset(
