@@ -16,6 +16,7 @@ import json
 import socket
 import subprocess
 import sys
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,14 @@ from PIL import Image
 from typer.testing import CliRunner
 
 import maskoban
-from maskoban.boards import FLOOR, MASK, WALL, Level, Tokens, read, write
+from maskoban.boards import BOX, FLOOR, GOAL, MASK, PLAYER, WALL, Level, Tokens, read, write
 from maskoban.cli import ANIMATED, app
 from maskoban.diffusion.model import Model
 from maskoban.diffusion.model import load as load_shipped
+from maskoban.diffusion.schedule import Schedule
 from maskoban.pictures import sheet
 from maskoban.pictures.colours import in_shared_colours
+from maskoban.solving import solve
 
 SURE = Level.parse("########\n#@$ .  #\n#      #\n########").tokens[1:-1, 1:-1].ravel()
 OPEN = [2, *range(6, 12)]
@@ -43,6 +46,7 @@ class Dice:
     """A denoiser that knows what to draw where, but not what its neighbours are."""
 
     height, width, margin, steps, batch, overlap = 4, 8, 1, 12, 4, 1
+    schedule: Schedule = "linear"
 
     def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
         return LOGITS[cells]
@@ -133,6 +137,30 @@ def test_filters_keep_the_first_of_the_sequence_that_pass() -> None:
 
 def test_what_is_too_rare_is_said() -> None:
     assert "gave up" in run("generate", "-n", 1, "--boxes", 3, code=2).stderr
+
+
+@pytest.mark.parametrize("wish", [[], ["--boxes", 1]])
+def test_what_was_drawn_before_ctrl_c_is_saved(
+    wish: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain, asked = Dice.logits, count(1)
+
+    def pressed(self: Dice, *arguments: Any) -> NDArray[np.float32]:
+        if next(asked) > 30:  # 8 boards at a time are drawn, in 2 batches of 12 evaluations
+            raise KeyboardInterrupt
+        return plain(self, *arguments)
+
+    monkeypatch.setattr(Dice, "logits", pressed)
+    told = run("generate", "-n", 40, "--seed", SEED, *wish, "--out", tmp_path / "a.sok", code=130).stderr
+    assert told == f"maskoban: interrupted; 8 boards that were done are in {tmp_path / 'a.sok'}\n"
+    monkeypatch.undo()
+    assert [str(level) for level in read(tmp_path / "a.sok")] == [
+        str(level) for level in MODEL.generate(8, SEED)
+    ]
+    asked = count(31)
+    monkeypatch.setattr(Dice, "logits", pressed)
+    monkeypatch.setattr(maskoban, "load", lambda *_: MODEL, raising=False)
+    assert run("generate", "-n", 40, *wish, code=130).stderr == ""  # nowhere to save them
 
 
 def test_options_reach_the_model(loaded: list[tuple[str, str, str]]) -> None:
@@ -319,6 +347,34 @@ def test_completions_that_cannot_be_are_given_up(tmp_path: Path) -> None:
     assert told == (
         f"maskoban: {tmp_path}/walled.sok, level 0: only 0 of 500 boards drawn were as asked (solvable); gave up\n"
     )
+
+
+def test_a_level_that_cannot_be_completed_does_not_cost_the_others(tmp_path: Path) -> None:
+    hopeless = Level.parse("########\n#@#$.#?#\n###  ###\n########")
+    write(tmp_path / "two.sok", [hopeless, IDEA])
+    given = ["complete", tmp_path / "two.sok", "-n", 2, "--seed", SEED, "--only-solvable"]
+    told = run(*given, "--out", tmp_path / "done.sok", "--animate", tmp_path / "a.gif", code=1).stderr
+    assert (
+        "two.sok, level 0: only 0 of 1000 boards drawn were as asked (solvable); gave up\n2 boards (" in told
+    )
+    assert [solve(level).verdict for level in read(tmp_path / "done.sok")] == ["solved", "solved"]
+    with Image.open(tmp_path / "a.gif") as gif:
+        assert gif.n_frames == 4 + 2
+
+
+def test_completions_that_nothing_can_change_are_refused_at_once(tmp_path: Path) -> None:
+    write(tmp_path / "one.sok", [Level.parse("########\n#@$ $..#\n#   ?  #\n########")])
+    told = run("complete", tmp_path / "one.sok", "--boxes", 1, code=2).stderr
+    assert told.endswith("level 0: the board has 2 boxes already, more than the 1 asked for\n")
+    write(tmp_path / "whole.sok", [Level.parse("########\n#@#$.  #\n########\n########")])
+    told = run("complete", tmp_path / "whole.sok", "-n", 1, "--only-solvable", code=2).stderr
+    assert "only 0 of 2 boards drawn were as asked" in told
+
+
+def test_boxes_asked_for_have_goals(monkeypatch: pytest.MonkeyPatch) -> None:
+    boards = np.array([[[BOX, PLAYER, GOAL]], [[BOX, PLAYER, FLOOR]], [[BOX, GOAL, FLOOR]]], np.uint8)
+    monkeypatch.setattr(MODEL, "sample", lambda n, *_, **__: np.resize(boards, (n, 1, 3)))
+    assert [number for number, _ in MODEL.numbered(2, boxes=1)] == [0, 3]
 
 
 def test_trajectories_of_different_lengths_end_together(tmp_path: Path) -> None:

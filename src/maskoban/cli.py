@@ -14,7 +14,8 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from enum import StrEnum
 from functools import partial
 from itertools import chain, islice
@@ -124,7 +125,7 @@ OrderOption = Annotated[
 ]
 OnlySolvable = Annotated[bool, typer.Option("--only-solvable", help="Keep what can be solved.")]
 DifficultyOption = Annotated[Difficulty | None, typer.Option("--difficulty", help="Keep what is rated so.")]
-Boxes = Annotated[int | None, typer.Option(min=1, help="Keep what has so many boxes.")]
+Boxes = Annotated[int | None, typer.Option(min=1, help="Keep what has so many boxes, and goals.")]
 ModelOption = Annotated[
     str, typer.Option("--model", help="A shipped model's name, a folder, or a Hugging Face hub id.")
 ]
@@ -197,7 +198,10 @@ def generate(
             recorded = model.trajectory(n, seed, **how, progress=progress).frames()
             drawn = {number: model.titled(board, seed, number) for number, board in enumerate(recorded[-1])}
         else:
-            drawn = model.numbered(n, seed, **how, **wishes, progress=progress)
+            drawn = {}
+            with _kept_when_ended(lambda: list(drawn.values()), out):
+                for number, level in model.numbered(n, seed, **how, **wishes, progress=progress):
+                    drawn[number] = level
     numbers, levels = list(drawn), list(drawn.values())
 
     def frames() -> Tokens:
@@ -253,6 +257,7 @@ def complete(
     """
     import maskoban
     from maskoban.boards import MaskobanError, read
+    from maskoban.diffusion.model import TooRareError
 
     _check_places(out, picture, animate)
     how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
@@ -260,17 +265,29 @@ def complete(
     model = maskoban.load(model_name, device, precision.value)
     report = Report(as_json, out, picture, animate)
     wishes = _wishes(only_solvable, difficulty, boxes)
-    drawn: list[dict[int, Level]] = []
-    with progress_bar("drawing", report) as progress:
-        for index, level in enumerate(given):
+    drawn: list[dict[int, Level]] = [{} for _ in given]
+
+    def levels() -> list[Level]:
+        return [level for kept in drawn for level in kept.values()]
+
+    with progress_bar("drawing", report) as progress, _kept_when_ended(levels, out):
+        for index, (level, kept) in enumerate(zip(given, drawn, strict=True)):
+
+            def tell(done: int, _: int, before: int = index * n) -> None:
+                progress(before + done, n * len(given))
+
             try:
-                drawn.append(model.completions(level, n, seed, **how, **wishes))
+                for number, finished in model.completions(level, n, seed, **how, **wishes, progress=tell):
+                    kept[number] = finished
+            except TooRareError as error:
+                complain(f"{file}, level {index}: {error}")
             except MaskobanError as error:
                 raise MaskobanError(f"{file}, level {index}: {error}") from None
-            progress(index + 1, len(given))
+    if not levels():
+        raise typer.Exit(2)
 
     def frames() -> Tokens:
-        shown = list(zip(given, drawn, strict=True))[: -(-ANIMATED // n)]
+        shown = [(level, kept) for level, kept in zip(given, drawn, strict=True) if kept][: -(-ANIMATED // n)]
         runs = [
             model.trajectory(seed=seed, board=level, numbers=list(kept), **how).frames()
             for level, kept in shown
@@ -282,13 +299,14 @@ def complete(
         for index, (level, kept) in enumerate(zip(given, drawn, strict=True))
         for number in kept
     ]
-    levels = [level for kept in drawn for level in kept.values()]
-    _hand_over(levels, facts, report, out, picture, animate, frames)
+    _hand_over(levels(), facts, report, out, picture, animate, frames)
     if not as_json:
-        tried = sum(max(kept) + 1 for kept in drawn)
+        tried = sum(max(kept) + 1 for kept in drawn if kept)
         chosen = f" (chosen from {tried:,})" if any(wishes.values()) else ""
-        told = f"{_boards(len(levels))}{chosen}; the solver's judgement afterwards: {report.counts()}"
+        told = f"{_boards(len(facts))}{chosen}; the solver's judgement afterwards: {report.counts()}"
         print(told, file=sys.stderr)
+    if len(facts) < n * len(given):
+        raise typer.Exit(1)
 
 
 corpus = typer.Typer(help="Fetch, pack, describe and make boards to learn from.", no_args_is_help=True)
@@ -1060,6 +1078,23 @@ def _solution(level: Level) -> str | None:
 def _wishes(only_solvable: bool, difficulty: Difficulty | None, boxes: int | None) -> dict[str, Any]:
     """What boards must be like to be kept."""
     return {"only_solvable": only_solvable, "difficulty": difficulty and difficulty.value, "boxes": boxes}
+
+
+@contextmanager
+def _kept_when_ended(levels: Callable[[], list[Level]], out: str | None) -> Iterator[None]:
+    """Save the boards that are there when drawing ends before all are: by Ctrl-C, or for want of such boards."""
+    from maskoban.boards import MaskobanError, write
+
+    try:
+        yield
+    except (KeyboardInterrupt, MaskobanError) as ended:
+        if not out or not levels():
+            raise
+        write(out, levels())
+        done = f"{_boards(len(levels()))} that were done are in {out}"
+        if isinstance(ended, KeyboardInterrupt):
+            raise KeyboardInterrupt(f"interrupted; {done}") from None
+        raise MaskobanError(f"{ended}; {done}") from None
 
 
 def _check_places(out: str | None = None, picture: str | None = None, animation: str | None = None) -> None:

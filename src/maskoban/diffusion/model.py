@@ -8,7 +8,7 @@ for level in model.generate(9, seed=7):
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -86,6 +86,10 @@ def load(
     denoiser, facts = load_torch(folder, device)
     critic = _late(folder / "critic.safetensors", partial(load_torch_critic, folder, device))
     return Model(denoiser, facts, folder, critic)
+
+
+class TooRareError(MaskobanError):
+    """So few of the boards drawn were as asked that no more were drawn."""
 
 
 class LateCritic:
@@ -286,7 +290,7 @@ class Model:
         numbered = self.numbered(
             n, seed, only_solvable=only_solvable, difficulty=difficulty, boxes=boxes, progress=progress, **how
         )
-        return list(numbered.values())
+        return [level for _, level in numbered]
 
     def numbered(
         self,
@@ -298,18 +302,18 @@ class Model:
         boxes: int | None = None,
         progress: Progress | None = None,
         **how: Unpack[How],
-    ) -> dict[int, Level]:
-        """:meth:`generate`, each level under its number in the seed's sequence.
+    ) -> Iterator[tuple[int, Level]]:
+        """:meth:`generate`, each level as soon as it is drawn, with its number in the seed's sequence.
 
-        >>> list(load().numbered(2, seed=7))
+        >>> [number for number, level in load().numbered(2, seed=7)]
         [0, 1]
         """
 
         def drawn(count: int, first: int, told: Progress | None) -> Tokens:
             return self.sample(count, seed, first=first, progress=told, **how)
 
-        kept = self._first_passing(n, drawn, (only_solvable, difficulty, boxes), progress)
-        return {number: self.titled(board, seed, number) for number, board in kept.items()}
+        for number, board in self._first_passing(n, drawn, (only_solvable, difficulty, boxes), progress):
+            yield number, self.titled(board, seed, number)
 
     def _first_passing(
         self,
@@ -317,34 +321,35 @@ class Model:
         drawn: Callable[[int, int, Progress | None], Tokens],
         wishes: tuple[bool, str | None, int | None],
         progress: Progress | None,
-    ) -> dict[int, Tokens]:
-        """The first ``n`` boards of a sequence that are as wished, under their numbers in it.
+        most: int | None = None,
+    ) -> Iterator[tuple[int, Tokens]]:
+        """The first ``n`` boards of a sequence that are as wished, some at a time, each with its number in it.
 
-        ``drawn(count, first, progress)`` draws boards first, first + 1, ... of the sequence.
+        ``drawn(count, first, progress)`` draws boards first, first + 1, ... of the sequence. ``progress`` is told of
+        boards that are as wished. After ``most`` boards it gives up.
         """
         only_solvable, difficulty, boxes = wishes
         if difficulty is not None and difficulty not in WORDS:
             raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {difficulty!r}")
         _check_count(n)
         filtered = only_solvable or difficulty is not None or boxes is not None
-        kept: dict[int, Tokens] = {}
-        done = 0
-        while len(kept) < n:
-            if done >= RAREST * n:
+        some = 2 * self.denoiser.batch * self.denoiser.overlap
+        kept = done = 0
+        while kept < n:
+            if done >= (most or RAREST * n):
                 wish = ", ".join(filter(None, ["solvable" if only_solvable else "", difficulty or "",
                                                f"{boxes} boxes" if boxes is not None else ""]))  # fmt: skip
-                raise MaskobanError(
-                    f"only {len(kept)} of {done} boards drawn were as asked ({wish}); gave up"
-                )
-            count = n if not filtered else max(n - len(kept), min(self.denoiser.batch, 2 * n))
-            boards = drawn(count, done, None if filtered else progress)
-            passing = np.flatnonzero(_passing(boards, only_solvable, difficulty, boxes))
-            for i in passing[: n - len(kept)].tolist():
-                kept[done + i] = boards[i]
-            done += count
+                raise TooRareError(f"only {kept} of {done} boards drawn were as asked ({wish}); gave up")
+            likely = max(n - kept, min(self.denoiser.batch, 2 * n)) if filtered else n - kept
+            count = min(likely, some)
+            told = None if filtered or progress is None else partial(_further, progress, done, n)
+            boards = drawn(count, done, told)
+            passing = np.flatnonzero(_passing(boards, only_solvable, difficulty, boxes))[: n - kept]
+            kept += len(passing)
             if filtered and progress is not None:
-                progress(len(kept), n)
-        return kept
+                progress(kept, n)
+            yield from ((done + i, boards[i]) for i in passing.tolist())
+            done += count
 
     def titled(self, board: Tokens, seed: int, number: int) -> Level:
         """The board as the level :meth:`generate` makes of it: titled with this model, the seed and its number."""
@@ -376,7 +381,7 @@ class Model:
             progress=progress,
             **how,
         )
-        return list(completions.values())
+        return [level for _, level in completions]
 
     def completions(
         self,
@@ -389,19 +394,24 @@ class Model:
         boxes: int | None = None,
         progress: Progress | None = None,
         **how: Unpack[How],
-    ) -> dict[int, Level]:
-        """:meth:`complete`, each level under its number in the sequence of this board's completions by this seed."""
+    ) -> Iterator[tuple[int, Level]]:
+        """:meth:`complete`, each level as soon as it is drawn, with its number among this board's completions."""
         tokens = board.tokens if isinstance(board, Level) else board
         title = board.title if isinstance(board, Level) else ""
         self._check_demand(tokens)
+        given = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
+        if boxes is not None and given > boxes:
+            raise MaskobanError(f"the board has {given} boxes already, more than the {boxes} asked for")
         drawing = self.drawing(how, from_nothing=False)
 
         def drawn(count: int, first: int, told: Progress | None) -> Tokens:
             start = np.repeat(tokens[None], count, axis=0)
             return draw_many(self.denoiser, start, seed, drawing, first, progress=told).boards
 
-        kept = self._first_passing(n, drawn, (only_solvable, difficulty, boxes), progress)
-        return {number: Level(finished, title=title) for number, finished in kept.items()}
+        most = None if (tokens == MASK).any() else 1  # a board with nothing to draw stays what it is
+        wishes = only_solvable, difficulty, boxes
+        for number, finished in self._first_passing(n, drawn, wishes, progress, most):
+            yield number, Level(finished, title=title)
 
     def trajectory(
         self,
@@ -481,6 +491,11 @@ class Model:
             )
 
 
+def _further(progress: Progress, before: int, total: int, done: int, _: int) -> None:
+    """Tell of boards done beyond those before them."""
+    progress(before + done, total)
+
+
 def _first(cells: NDArray[np.bool_]) -> str:
     """The first of some cells, in words."""
     row, column = np.argwhere(cells)[0]
@@ -501,8 +516,10 @@ def _passing(
     boards: Tokens, only_solvable: bool, difficulty: str | None, boxes: int | None
 ) -> NDArray[np.bool_]:
     keep = np.ones(len(boards), dtype=bool)
-    if boxes is not None:
+    if boxes is not None:  # and a goal for each, and one player
         keep &= np.isin(boards, (BOX, BOX_ON_GOAL)).sum((1, 2)) == boxes
+        keep &= np.isin(boards, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum((1, 2)) == boxes
+        keep &= np.isin(boards, (PLAYER, PLAYER_ON_GOAL)).sum((1, 2)) == 1
     if only_solvable:
         keep[keep] = solve_many(boards[keep], solutions=False, limits=PICKING).solved
     if difficulty is not None:

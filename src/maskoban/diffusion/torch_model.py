@@ -22,7 +22,7 @@ def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser, dict[str, Any]
     settings = json.loads(metadata["preset"])
     facts = json.loads(metadata["facts"]) if "facts" in metadata else {"name": settings["name"]}
     on_cuda = device.startswith("cuda")
-    batch, schedule = 2048 if on_cuda else 64, settings["schedule"]
+    batch, schedule = 2048 if on_cuda else 64, settings.get("schedule", "linear")
     denoiser = TorchDenoiser(network, settings["diffusion_steps"], batch, compiled=on_cuda, schedule=schedule)
     return denoiser, facts
 
