@@ -13,6 +13,7 @@ from maskoban.boards import MaskobanError
 from maskoban.diffusion.model import shipped
 from maskoban.evaluation.comparison import ROWS
 from maskoban.evaluation.figures import FIGURES
+from maskoban.evaluation.page import render
 from maskoban.evaluation.results import (
     BEGIN,
     CAPTIONS,
@@ -36,6 +37,18 @@ def repository(tmp_path: Path, whole_report: tuple[Path, dict[str, Any]]) -> Pat
     (folder / "report.json").write_bytes((whole_report[0] / "report.json").read_bytes())
     (tmp_path / "README.md").write_text(f"# Title\n\n{BEGIN}\nold\n{END}\n\nmore\n")
     return tmp_path
+
+
+@pytest.mark.parametrize("folder", sorted(REPOSITORY.glob("docs/reports/*")), ids=lambda path: path.name)
+def test_pages_are_what_the_present_code_makes_of_the_numbers(folder: Path) -> None:
+    report = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    blank = {name: "<svg></svg>" for name, kind in FIGURES.items() if kind.data(report)}
+    page = (folder / "report.html").read_text(encoding="utf-8")
+    assert without_pictures(page) == without_pictures(render(report, blank))
+
+
+def without_pictures(page: str) -> str:
+    return re.sub(r"<svg.*?</svg>\n?", "", page, flags=re.DOTALL)
 
 
 def cells(text: str, label: str) -> list[str]:
