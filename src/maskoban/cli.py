@@ -964,7 +964,8 @@ def bulk_dedupe(
     """Copy a dataset without duplicates: of each id, the first board is kept.
 
     Boards that are turned, mirrored or moved have the same id. What does not fit
-    in memory is put aside in OUT while this runs.
+    in memory is put aside in OUT while this runs. Files that are not as they were
+    written, by their checksums, are refused.
 
     \b
     Examples:
@@ -992,7 +993,8 @@ def bulk_export(
     """Write the solved boards of a dataset as Boxoban's files are laid out.
 
     OUT/NAME/train/000.txt and so on, a thousand boards each, and beside them valid
-    and test. Turned and mirrored versions of a puzzle are in the same split.
+    and test. Turned and mirrored versions of a puzzle are in the same split. Files
+    that are not as they were written, by their checksums, are refused.
 
     \b
     Examples:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from maskoban.bulk import making
-from maskoban.bulk.dataset import Receipt
+from maskoban.bulk.dataset import Dataset, Receipt
 from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.models import load_model
 from maskoban.bulk.pipeline import draw
@@ -54,3 +54,12 @@ def dataset(tmp_path: Path, dice: str, in_process: list[Shard]) -> Path:
 def contents(folder: Path) -> dict[str, bytes]:
     """Every file under a folder by its name, byte for byte."""
     return {str(p.relative_to(folder)): p.read_bytes() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+def turn_a_file_round(folder: Path) -> str:
+    """Write the rows of a shard the other way round, a sound Parquet file that the manifest does not know."""
+    dataset = Dataset(folder)
+    name: str = dataset.finished()["shards"][2]["name"]
+    rows = dataset.rows(name)
+    dataset.put(name, rows.take(list(reversed(range(rows.num_rows)))))
+    return name

@@ -16,7 +16,7 @@ from maskoban.bulk.deduplicating import deduplicate
 from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.making import make
 from maskoban.bulk.verifying import verify
-from tests.bulk.conftest import contents
+from tests.bulk.conftest import contents, turn_a_file_round
 
 
 def rows(folder: Path) -> list[tuple[str, int]]:
@@ -105,4 +105,14 @@ def test_too_little_memory_is_said_and_nothing_half_done_stays(
 
     monkeypatch.setattr(duckdb, "connect", full)
     with pytest.raises(MaskobanError, match=r"cannot be deduplicated: .*No space left on device"):
+        deduplicate(dataset, tmp_path / "unique")
+
+
+def test_a_file_that_is_not_as_it_was_written_is_refused(dataset: Path, tmp_path: Path) -> None:
+    damaged = turn_a_file_round(dataset)
+    with pytest.raises(MaskobanError, match=f"{damaged}: not the file that was written, by its checksum"):
+        deduplicate(dataset, tmp_path / "unique")
+    assert not (tmp_path / "unique" / "manifest.json").exists()
+    (dataset / "data" / damaged).write_bytes(b"PAR1")
+    with pytest.raises(MaskobanError, match=f"{damaged}: not the file that was written, by its checksum"):
         deduplicate(dataset, tmp_path / "unique")

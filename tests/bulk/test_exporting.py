@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
 
 from maskoban import read
 from maskoban.boards import MaskobanError
 from maskoban.bulk import exporting
-from maskoban.bulk.dataset import Dataset
+from maskoban.bulk.dataset import Dataset, Receipt
 from maskoban.bulk.exporting import export
+from tests.bulk.conftest import turn_a_file_round
 
 
 def test_every_solved_board_is_in_one_split(
@@ -26,8 +29,6 @@ def test_every_solved_board_is_in_one_split(
     puzzles = {split: {level.id for level in levels} for split, levels in splits.items()}
     assert not puzzles["train"] & puzzles["valid"] | puzzles["train"] & puzzles["test"]
     assert not puzzles["valid"] & puzzles["test"]
-    import pyarrow.parquet as pq
-
     rows = pq.read_table(dataset / "data", columns=["board", "verdict"]).to_pylist()
     solved = sorted(row["board"] for row in rows if row["verdict"] == "solved")
     assert sorted(str(level) for levels in splits.values() for level in levels) == solved
@@ -63,9 +64,14 @@ def test_a_name_that_is_not_one_folder_is_refused(name: str, dataset: Path, tmp_
 def test_where_no_board_is_solved_there_is_nothing_to_export(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rows = Dataset.rows
+    as_written = Dataset.as_written
     unsolved = pc.field("verdict") != "solved"
-    monkeypatch.setattr(Dataset, "rows", lambda *which: rows(*which).filter(unsolved))
+
+    def without_solved(self: Dataset, shard: dict[str, Any]) -> tuple[Any, Receipt]:
+        rows, receipt = as_written(self, shard)
+        return rows.filter(unsolved), receipt
+
+    monkeypatch.setattr(Dataset, "as_written", without_solved)
     with pytest.raises(MaskobanError, match="no board is solved"):
         export(dataset, tmp_path / "levels")
     assert not (tmp_path / "levels").exists()
@@ -81,3 +87,10 @@ def test_an_export_that_breaks_off_leaves_nothing(
     with pytest.raises(MaskobanError, match="cannot be written: No space left on device"):
         export(dataset, tmp_path / "levels")
     assert list((tmp_path / "levels").iterdir()) == []
+
+
+def test_a_file_that_is_not_as_it_was_written_is_refused(dataset: Path, tmp_path: Path) -> None:
+    damaged = turn_a_file_round(dataset)
+    with pytest.raises(MaskobanError, match=f"{damaged}: not the file that was written, by its checksum"):
+        export(dataset, tmp_path / "levels")
+    assert list((tmp_path / "levels").glob("*")) == []

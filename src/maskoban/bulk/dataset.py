@@ -117,11 +117,14 @@ class Dataset:
     def as_written(self, shard: dict[str, Any]) -> tuple[pa.Table, Receipt]:
         """The rows and the receipt of a shard of the manifest; refused where its file is another one now."""
         name = shard["name"]
-        data = self._bytes(name)
-        if sha256(data).hexdigest() != shard["sha256"]:
-            raise MaskobanError(f"{name}: not the file that was written, by its checksum")
+        data = self._bytes_as_written(shard)
         rows = read_rows(data, str(self.data / name))
         return rows, _receipt(name, data, rows)
+
+    def check_files(self) -> None:
+        """Refuse a finished dataset of which a file is another one now."""
+        for shard in self.finished()["shards"]:
+            self._bytes_as_written(shard)
 
     def note(self, receipt: Receipt) -> None:
         """Remember a receipt, should this process be killed before the dataset is finished."""
@@ -208,6 +211,12 @@ class Dataset:
     def _size(self, name: str) -> int | None:
         file = self.data / name
         return file.stat().st_size if file.is_file() else None
+
+    def _bytes_as_written(self, shard: dict[str, Any]) -> bytes:
+        data = self._bytes(shard["name"])
+        if sha256(data).hexdigest() != shard["sha256"]:
+            raise MaskobanError(f"{shard['name']}: not the file that was written, by its checksum")
+        return data
 
     def _bytes(self, name: str) -> bytes:
         try:

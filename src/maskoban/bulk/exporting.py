@@ -29,6 +29,8 @@ def export(
 ) -> dict[str, int]:
     """Write the solved boards of a finished dataset to ``out/name/train``, ``valid`` and ``test``; counts them.
 
+    A file that is not as it was written is refused, by its checksum.
+
     >>> export("dataset", "boxoban-levels")  # doctest: +SKIP
     {'train': 74321, 'valid': 4112, 'test': 4098}
     """
@@ -47,8 +49,9 @@ def export(
         splits = {split: _Split(part / split) for split in ("train", "valid", "test")}
         done = 0
         for shard in manifest["shards"]:
-            rows = dataset.rows(shard["name"]).select(["id", "board", "verdict"]).to_pydict()
-            for one_id, board, verdict in zip(*rows.values(), strict=True):
+            rows, _ = dataset.as_written(shard)
+            columns = rows.select(["id", "board", "verdict"]).to_pydict()
+            for one_id, board, verdict in zip(*columns.values(), strict=True):
                 if verdict == "solved":
                     splits[_split(one_id, valid, test)].add(board)
             done += shard["rows"]
