@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 from gymnasium import spaces
@@ -29,7 +29,7 @@ _COLOURS = np.array(
     ],
     np.uint8,
 )
-_ONE_HOT = np.eye(TILES, dtype=np.uint8)
+_EACH_TILE = np.arange(TILES, dtype=np.uint8)[:, None, None]
 
 
 def observing(
@@ -54,9 +54,10 @@ def observing(
 
 
 def _planes(boards: Tokens) -> Seen:
-    planes: NDArray[Any] = np.moveaxis(_ONE_HOT[boards], -1, -3)
-    return np.ascontiguousarray(planes)
+    # Many times faster than looking every cell up in a table of planes and moving the axes.
+    there: NDArray[np.bool_] = boards[..., None, :, :] == _EACH_TILE
+    return there.view(np.uint8)
 
 
 def _rgb(boards: Tokens) -> Seen:
-    return _COLOURS[boards]
+    return _COLOURS.take(boards, axis=0)
