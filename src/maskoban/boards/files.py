@@ -52,6 +52,7 @@ FORMATS = {
 ENDINGS = {".xsb": "xsb", ".txt": "xsb", ".sok": "sok", ".slc": "slc", ".npz": "npz", ".npy": "npy"}
 
 _HEAD = 4096
+_NO_LEVEL = "no level in it; expected at least one board"
 
 
 def detect(head: bytes) -> str:
@@ -90,7 +91,7 @@ def stream(path: str | os.PathLike[str], format: str | None = None) -> Iterator[
                 count += 1
                 yield level
         if not count:
-            raise LevelFileError(name, "no level in it; expected at least one board")
+            raise LevelFileError(name, _NO_LEVEL)
 
 
 def read(path: str | os.PathLike[str], format: str | None = None) -> list[Level]:
@@ -116,11 +117,14 @@ def read_boards(path: str | os.PathLike[str]) -> Tokens:
     """
     parts: list[Tokens] = []
     for name in _files(os.fspath(path)):
+        before = len(parts)
         for boards in _boards(name):
             if parts and boards.shape[1:] != parts[0].shape[1:]:
                 sizes = [f"{h}x{w}" for h, w in (parts[0].shape[1:], boards.shape[1:])]
                 raise LevelFileError(name, f"boards of {sizes[0]} and of {sizes[1]}; expected one size")
             parts.append(boards)
+        if len(parts) == before:
+            raise LevelFileError(name, _NO_LEVEL)
     return np.concatenate(parts)
 
 
@@ -292,8 +296,6 @@ def _boards(name: str) -> Iterator[Tokens]:
                 return
             source = io.BytesIO(data)
         levels = list(FORMATS[kind].read(source, name))
-        if not levels:
-            raise LevelFileError(name, "no level in it; expected at least one board")
         for _, group in itertools.groupby(levels, key=lambda level: level.shape):
             yield np.stack([level.tokens for level in group])
 

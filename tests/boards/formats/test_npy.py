@@ -49,3 +49,12 @@ def test_half_an_array_is_refused(tmp_path):
     (tmp_path / "half.npy").write_bytes((tmp_path / "half.npy").read_bytes()[:-1])
     with pytest.raises(LevelFileError, match=r"half.npy: boards is not whole"):
         read_boards(tmp_path / "half.npy")
+
+
+def test_an_array_of_no_boards_is_refused_by_the_fast_reader_too(tmp_path):
+    np.save(tmp_path / "none.npy", np.zeros((0, 3, 4), np.uint8))
+    np.savez(tmp_path / "none.npz", boards=np.zeros((0, 3, 4), np.uint8))
+    np.save(tmp_path / "one.npy", np.zeros((1, 3, 4), np.uint8))
+    for name, told in (("none.npy", "none.npy"), ("none.npz", "none.npz"), ("", "none.npy")):
+        with pytest.raises(LevelFileError, match=f"{told}: no level in it; expected at least one board"):
+            read_boards(tmp_path / name)
