@@ -7,6 +7,7 @@ import time
 import tracemalloc
 from contextlib import suppress
 
+import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -17,7 +18,7 @@ from maskoban.boards.formats.npz import boards_of_npz
 
 from ..strategies import TRAPS, collections
 
-READERS = ["xsb", "slc", "npz"]
+READERS = ["xsb", "slc", "npz", "npy"]
 
 #: Pieces that mean something to some reader, so that what is made of them goes deep.
 PIECES = [
@@ -112,6 +113,14 @@ def test_mutated_files(name, levels, data):
             list(boards_of_npz(io.BytesIO(bytes(mutated)), "file"))
 
 
+def header(kind, fortran, shape):
+    """The beginning of an .npy file that says so much of itself."""
+    np.lib.format.write_array_header_1_0(
+        out := io.BytesIO(), {"descr": kind, "fortran_order": fortran, "shape": shape}
+    )
+    return out.getvalue()
+
+
 HOSTILE = {
     "counts": b"#" + b"9" * 190_000 + b"x\n",
     "moves": b"#@#\n\nSolution\n" + b"r\n" * 40_000,
@@ -122,6 +131,11 @@ HOSTILE = {
     "spaces": b"Solution" + b" " * 190_000 + b"x",
     "keys": b"#@#\n" + b"Comment: x\n" * 40_000,
     "depth": b"<SokobanLevels>" + b"<a>" * 300_000,
+    "boards that are not there": header("<i8", False, (10**12, 64, 64)),
+    "as many in Fortran order": header("<i8", True, (10**12, 64, 64)),
+    "some in Fortran order": header("<i8", True, (10_000, 64, 64)),
+    "a header of gigabytes": b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 200_000,
+    "digits": b"\x93NUMPY\x01\x00\x00\x20{'descr': '|u1', 'fortran_order': False, 'shape': (" + b"1" * 9000,
     "attributes": b"<SokobanLevels " + b"".join(b"a%d='' " % i for i in range(100_000)),
 }
 

@@ -1,10 +1,13 @@
-"""Plain ``.npy``: what ``numpy.save(file, boards)`` writes, one ``uint8`` array (n, h, w) of tokens."""
+"""Plain ``.npy``: what ``numpy.save(file, boards)`` writes, one array (n, h, w) of tokens, or one board (h, w).
+
+Whole numbers of any size are read, in C order and in Fortran order; ``uint8`` in C order is written.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
@@ -14,11 +17,20 @@ from ..tiles import MASK, MAX_SIDE, Tokens
 
 MAGIC = b"\x93NUMPY\x01\x00"
 
-# The most cells a reader has in memory at once.
-_CELLS = 8_000_000
+# The most bytes a reader has in memory at once, and the most cells of an array in Fortran order, which must be
+# read as a whole: its boards lie across each other.
+_BYTES = 8_000_000
+_FORTRAN_CELLS = 64_000_000
+
+# Longer headers belong to arrays of another kind.
+_MAX_HEADER = 10_000
 _HEADER = re.compile(
-    rb"\{'descr': '\|u1', 'fortran_order': False, 'shape': \((\d{1,12}), (\d{1,4}), (\d{1,4})\), \} *\n"
+    rb"\{\s*'descr':\s*'([\w<>=|\[\]]{1,20})',\s*'fortran_order':\s*(True|False),"
+    rb"\s*'shape':\s*\(([\d,\s]{0,200})\),?\s*\}\s*"
 )
+# Kinds of numbers and of other things that numpy has names for.
+_KIND = re.compile(r"[<>=|]?[biufcSUO]\d{0,4}")
+_EXPECTED = "expected whole numbers (n, h, w)"
 
 
 def write_npy(out: BinaryIO, levels: Iterable[Level]) -> None:
@@ -55,17 +67,60 @@ def boards_of_npy(source: BinaryIO, path: str) -> Iterator[Tokens]:
     >>> next(boards_of_npy(io.BytesIO(out.getvalue()), "maze.npy")).shape
     (2, 1, 3)
     """
-    start = source.read(10)
-    header = _HEADER.fullmatch(source.read(int.from_bytes(start[8:], "little")))
-    count, height, width = map(int, header.groups()) if header else (0, 0, 0)
-    if start[:8] != MAGIC or not (0 < height <= MAX_SIDE and 0 < width <= MAX_SIDE):
-        raise LevelFileError(path, f"boards is no array of uint8 (n, h, w) with sides of 1 to {MAX_SIDE}")
-    most = _CELLS // (height * width)
+    kind, fortran, (count, height, width) = _header(source, path)
+    cells = height * width
+    if fortran:
+        if count * cells > _FORTRAN_CELLS:
+            raise LevelFileError(
+                path, f"holds more than {_FORTRAN_CELLS:,} cells in Fortran order; expected C order"
+            )
+        parts = list(_tiles(source, path, kind, count * cells, 1))
+        if parts:
+            yield np.ascontiguousarray(np.concatenate(parts).reshape(width, height, count).T)
+        return
+    for tiles in _tiles(source, path, kind, count, cells):
+        yield tiles.reshape(-1, height, width)
+
+
+def _header(source: BinaryIO, path: str) -> tuple[np.dtype[Any], bool, tuple[int, int, int]]:
+    """The kind of the numbers, whether they are in Fortran order, and how many boards of which size there are."""
+    start = source.read(len(MAGIC))
+    length = int.from_bytes(source.read(2 if start == MAGIC else 4), "little")
+    sound = start[:6] == MAGIC[:6] and length <= _MAX_HEADER
+    header = _HEADER.fullmatch(source.read(length)) if sound else None
+    if header is None:
+        raise LevelFileError(path, f"has a header that is not read; {_EXPECTED}")
+    descr, order, sides = header[1].decode("latin-1"), header[2], header[3]
+    shape = tuple(int(side) for side in re.findall(rb"\d+", sides))
+    kind = _kind(descr)
+    if kind is None or kind.kind not in "iu" or len(shape) not in (2, 3):
+        raise LevelFileError(path, f"holds {descr if kind is None else kind} of shape {shape}; {_EXPECTED}")
+    count, height, width = shape if len(shape) == 3 else (1, *shape)
+    if not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
+        raise LevelFileError(path, f"holds boards of {height}x{width}; expected 1x1 to {MAX_SIDE}x{MAX_SIDE}")
+    return kind, order == b"True", (count, height, width)
+
+
+def _kind(descr: str) -> np.dtype[Any] | None:
+    """What a header calls the kind of its numbers, as numpy's; None where it is none that could be read."""
+    try:
+        return np.dtype(descr) if _KIND.fullmatch(descr) else None
+    except TypeError:
+        return None
+
+
+def _tiles(source: BinaryIO, path: str, kind: np.dtype[Any], count: int, cells: int) -> Iterator[Tokens]:
+    """``count`` times ``cells`` numbers as tokens, in parts of some ``count`` each."""
+    most = max(1, _BYTES // (cells * kind.itemsize))
     for first in range(0, count, most):
-        n = min(most, count - first)
-        boards = np.frombuffer(source.read(n * height * width), np.uint8)
-        if len(boards) < n * height * width:
-            raise LevelFileError(path, "boards is not whole")
-        if (boards > MASK).any():
-            raise LevelFileError(path, f"boards holds the number {boards.max()}; expected tiles, 0 to {MASK}")
-        yield boards.reshape(n, height, width)
+        size = min(most, count - first) * cells * kind.itemsize
+        data = source.read(size)
+        if len(data) < size:
+            raise LevelFileError(path, "is not whole")
+        numbers = np.frombuffer(data, kind)
+        low, high = numbers.min(), numbers.max()
+        if low < 0 or high > MASK:
+            raise LevelFileError(
+                path, f"holds the number {high if high > MASK else low}; expected tiles, 0 to {MASK}"
+            )
+        yield numbers.astype(np.uint8, copy=False)

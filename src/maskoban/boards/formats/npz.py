@@ -9,7 +9,7 @@ cells. Block k has
   Boards are padded to the largest of the block; wall and player-or-box together mean MASK;
 - ``k.notes``: JSON with the columns ``title``, ``author``, ``comment``, ``solutions`` that are not empty.
 
-What ``numpy.savez(file, boards=boards)`` writes, one ``uint8`` array (n, h, w) of tokens, is read too.
+What ``numpy.savez(file, boards=boards)`` writes, one array of tokens as in ``npy``, is read too.
 """
 
 from __future__ import annotations
@@ -197,8 +197,8 @@ class _Archive:
         try:
             with self.zip.open(self.members[_PLAIN]) as file:
                 yield from boards_of_npy(cast(BinaryIO, file), self.path)
-        except LevelFileError:
-            raise
+        except LevelFileError as error:
+            raise self._fail(f"boards {error.problem}") from None
         except _BROKEN as error:
             raise self._fail(f"boards cannot be unpacked ({error})") from None
 
