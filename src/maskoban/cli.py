@@ -875,8 +875,9 @@ def bulk_make(
     """Make a dataset: draw boards, judge, rate and identify them, and write Parquet files.
 
     Files are named by the range of the seed's sequence they hold, and appear
-    whole. Killed at any moment, the same command goes on; engine and workers
-    change nothing in the files. With --solvable-only or --difficulty, the first
+    whole. Killed at any moment, the same command goes on; told to end by Ctrl-C or
+    SIGTERM, it says so and leaves with code 130. Engine and workers change nothing
+    in the files. With --solvable-only or --difficulty, the first
     boards of the sequence that pass are kept. Boards are drawn plainly, and so
     fastest, unless --polish and --critic ask for more. The columns, and how to
     load them elsewhere, are in docs/datasets.md.
@@ -888,6 +889,9 @@ def bulk_make(
       maskoban bulk --count 1000000 --out dataset --engine ray --address auto
       maskoban bulk verify dataset
     """
+    from maskoban.training.interrupting import saved_when_told_to_end
+
+    context.with_resource(saved_when_told_to_end(processes=1))  # what clusters send ends it as Ctrl-C does
     if context.invoked_subcommand is not None:
         return
     from maskoban.boards import MaskobanError

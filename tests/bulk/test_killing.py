@@ -5,9 +5,12 @@ The full-size version is benchmarks/bulk_killing.py, from which the scenes are.
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from random import Random
 
@@ -50,6 +53,31 @@ def test_killed_and_started_again_it_comes_out_the_same(
     for said in made.said:
         assert "a worker was killed, most likely because memory ran out" in said
         assert len(said.splitlines()) == 1
+
+
+@pytest.mark.parametrize("engine", ["local", "ray"])
+def test_told_to_end_it_says_how_to_go_on_and_keeps_what_is_finished(
+    engine: str, in_peace: Path, tmp_path: Path, dice: str
+) -> None:
+    out = tmp_path / "dataset"
+    command = [sys.executable, "-m", "maskoban", "bulk", "--out", str(out), "--workers", "2", "--model", dice]
+    command += ["--count", "1000", "--seed", "7", "--shard-size", "50", "--polish", "15", "--engine", engine]
+    maker = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    end = time.monotonic() + 120
+    while not list(out.glob("data/*.parquet")) and time.monotonic() < end:
+        time.sleep(0.02)
+    # Clusters tell every process of a job; those of Ray see for themselves that it is over.
+    (os.killpg if engine == "local" else os.kill)(maker.pid, signal.SIGTERM)
+    _, said = maker.communicate(timeout=60)
+    assert (maker.returncode, said) == (
+        130,
+        f"maskoban: interrupted; the same command goes on from what is in {out}\n",
+    )
+    kept = contents(out / "data")
+    assert 0 < len(kept) < 20
+    assert kept.items() <= contents(in_peace / "data").items()
+    make(JOB, out, dice, workers=2)
+    assert contents(out) == contents(in_peace)
 
 
 def test_a_disk_that_takes_no_more_ends_it_with_a_sentence(tmp_path: Path, dice: str) -> None:

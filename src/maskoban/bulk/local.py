@@ -105,8 +105,10 @@ def _pool(workers: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def _begin(wanted: Connection) -> None:
-    """In a new worker: leave Ctrl-C to the first process, and leave with it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """In a new worker: leave Ctrl-C and what else ends all at once to the first process, and leave with it."""
+    for name in ("SIGINT", "SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
     threading.Thread(target=_leave_with, args=(wanted,), daemon=True).start()
 
 

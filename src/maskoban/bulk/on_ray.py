@@ -10,6 +10,7 @@ import io
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -62,7 +63,7 @@ def ray_engine(work: Work, workers: int | None = None, address: str | None = Non
         _check_alive(address)
     ours = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
     try:
-        with _quietly():
+        with _quietly(), _told_to_end_as_before():
             ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **ours)
     except (ConnectionError, RuntimeError, OSError) as error:
         raise MaskobanError(f"Ray does not start: {str(error).splitlines()[0]}") from None
@@ -87,6 +88,15 @@ def _quietly() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(nowhere)
         os.close(kept)
+
+
+@contextmanager
+def _told_to_end_as_before() -> Iterator[None]:
+    """Ray takes SIGTERM for itself when it starts; give it back to whoever had it."""
+    before = signal.getsignal(signal.SIGTERM)
+    yield
+    if callable(before) and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, before)
 
 
 class _NotFromRay(io.TextIOBase):
