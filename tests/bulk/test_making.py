@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from maskoban.boards import MaskobanError
 from maskoban.bulk import dataset as bulk_dataset
 from maskoban.bulk import making
 from maskoban.bulk.dataset import Dataset
+from maskoban.bulk.exporting import export
 from maskoban.bulk.job import Job, Shard
 from maskoban.bulk.making import make
 from maskoban.bulk.verifying import verify
@@ -196,6 +198,15 @@ def test_what_unwanted_workers_had_begun_to_write_is_taken_away(
 def test_what_no_board_is_like_is_given_up_on(dice: str, tmp_path: Path, in_process: list[Shard]) -> None:
     with pytest.raises(MaskobanError, match=r"only 0 of 512 boards drawn were as asked \(expert\); gave up$"):
         make(Job(1, difficulty="expert"), tmp_path / "hard", dice)
+    gave_up = (
+        r"is not finished: the command that began it gave up, for only 0 of 512 boards drawn were as asked"
+    )
+    for use in (verify, partial(export, out=tmp_path / "levels")):
+        with pytest.raises(MaskobanError, match=gave_up):
+            use(tmp_path / "hard")
+    next((tmp_path / "hard" / "data").iterdir()).unlink()
+    with pytest.raises(MaskobanError, match="is not finished: the command that began it goes on where it"):
+        verify(tmp_path / "hard")
 
 
 @pytest.mark.parametrize(

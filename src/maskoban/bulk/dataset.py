@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from maskoban.boards import MaskobanError, whole_file
 from maskoban.bulk.card import card
-from maskoban.bulk.job import difference
+from maskoban.bulk.job import Job, difference
 from maskoban.bulk.table import parquet_bytes, read_rows
 
 
@@ -71,7 +71,9 @@ class Dataset:
 
     def settings(self) -> dict[str, Any]:
         """What the dataset is made with."""
-        kept = _read_json(self.path / "job.json", {"model": str, "count": int, "states": int})
+        kept = _read_json(
+            self.path / "job.json", {"model": str, "count": int, "states": int, "shard_size": int}
+        )
         if kept is None:
             raise MaskobanError(f"{self.path}: no dataset there (expected job.json)")
         return kept
@@ -144,7 +146,7 @@ class Dataset:
         except OSError as error:
             raise MaskobanError(f"{self._receipts}: cannot be read: {error.strerror}") from None
         noted = {receipt.name: receipt for line in lines if (receipt := _read_receipt(line)) is not None}
-        there = {path.name for path in self.data.iterdir()}
+        there = {path.name for path in self.data.glob("*")}
         return {
             name: receipt
             for name, receipt in noted.items()
@@ -195,13 +197,25 @@ class Dataset:
 
     def finished(self) -> dict[str, Any]:
         """What is in it, or the sentence that says it is not finished."""
-        self.settings()
+        settings = self.settings()
         manifest = self.manifest()
         if manifest is None:
+            too_few = self._too_few(settings)
             raise MaskobanError(
-                f"{self.path} is not finished: the command that began it goes on where it stopped"
+                f"{self.path} is not finished: the command that began it "
+                + (f"gave up, for {too_few}" if too_few else "goes on where it stopped")
             )
         return manifest
+
+    def _too_few(self, settings: dict[str, Any]) -> str | None:
+        """Why this dataset is never finished, where all that may be drawn for it is drawn; else None."""
+        if "without_duplicates_of" in settings:
+            return None
+        wishes = ("count", "solvable_only", "difficulty", "shard_size")
+        job = Job(**{name: settings[name] for name in wishes if name in settings})
+        made = self.whole() if job.filtered else {}
+        rows = sum(receipt.rows for receipt in made.values())
+        return job.too_few(rows) if len(made) == job.most_shards and rows < job.count else None
 
     def fingerprint(self) -> str:
         """A hash of all that a finished dataset holds."""

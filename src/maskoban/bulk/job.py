@@ -105,6 +105,15 @@ class Job:
         boards = RAREST * self.count if self.filtered else self.count
         return -(-boards // self.shard_size)
 
+    def too_few(self, rows: int) -> str:
+        """What is said where so many boards are all that is as asked of the most that are drawn.
+
+        >>> Job(count=1, difficulty="hard").too_few(0)
+        'only 0 of 512 boards drawn were as asked (hard)'
+        """
+        wish = ", ".join(filter(None, ["solvable" if self.solvable_only else "", self.difficulty]))
+        return f"only {rows:,} of {self.most_shards * self.shard_size:,} boards drawn were as asked ({wish})"
+
     def shard(self, index: int) -> Shard:
         """The shard of this index.
 

@@ -127,9 +127,7 @@ class _Making:
             rows += self.made[index].rows
             if rows >= self.job.count:
                 return index + 1
-        wish = ", ".join(filter(None, ["solvable" if self.job.solvable_only else "", self.job.difficulty]))
-        drawn = self.job.most_shards * self.job.shard_size
-        raise _TooFew(f"only {rows:,} of {drawn:,} boards drawn were as asked ({wish}); gave up")
+        raise _TooFew(f"{self.job.too_few(rows)}; gave up")
 
     def _missing(self) -> list[int]:
         """The shards to make next: all of them, or where boards are left out as many as will probably do."""
