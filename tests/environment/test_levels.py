@@ -175,6 +175,66 @@ def test_levels_of_many_sizes_are_filled_up_with_wall_and_told_as_they_were(tmp_
     assert known["level 2"][1].tolist() == [[0, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [0, 0, 0]]
 
 
+NOTED = [
+    Level(Level.parse("#@$.#").tokens, "first", "Ann", "a remark", ("R",)),
+    Level(Level.parse("#.$@#").tokens, "second", "Bob", "", ("L",)),
+]
+
+
+@pytest.mark.parametrize("ending", [".xsb", ".sok", ".slc", ".npz"])
+def test_a_level_of_a_file_is_told_with_its_title_author_and_solutions(ending: str, tmp_path: Path) -> None:
+    write(tmp_path / f"noted{ending}", NOTED)
+    for levels in (NOTED, tmp_path / f"noted{ending}"):
+        env = SokobanEnv(levels, order="sequential")
+        assert [env.reset()[1]["level"] for _ in NOTED] == NOTED
+
+
+def test_boards_that_have_only_numbers_are_read_the_fast_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    boards = np.stack([Level.parse(board).tokens for board in SOLVABLE])
+    write(f"{tmp_path}/folder/", boards)
+    for name in ("boards.npz", "boards.npy", "boards.xsb"):
+        write(tmp_path / name, boards)
+    monkeypatch.setattr("maskoban.environment.levels.read", None)
+    for name in ("folder", "boards.npz", "boards.npy", "boards.xsb"):
+        levels = LevelSet.read(tmp_path / name)
+        assert np.array_equal(levels.boards, boards)
+        assert levels.level(3).title == f"{tmp_path / name}, level 4"
+
+
+def test_each_level_comes_once_in_turn() -> None:
+    env = SokobanEnv(SOLVABLE, order="sequential")
+    told = [env.reset(seed=9)[1], *(env.reset()[1] for _ in range(5))]
+    assert [info["level_index"] for info in told] == [0, 1, 2, 3, 0, 1]
+    assert [str(info["level"]) for info in told[:4]] == SOLVABLE
+    assert env.step(0)[4]["level_index"] == 1
+    assert env.reset(options={"level": SOLVABLE[2]})[1]["level_index"] == -1
+    assert env.reset()[1]["level_index"] == 2
+    assert env.reset(seed=10)[1]["level_index"] == 0
+    env = gymnasium.make(ID, levels=LevelSet(SOLVABLE, order="sequential"))
+    assert [env.reset()[1]["level_index"] for _ in range(3)] == [0, 1, 2]
+
+
+def test_at_random_the_index_tells_which_level_it_is() -> None:
+    env = SokobanEnv(SOLVABLE)
+    for seed in range(10):
+        info = env.reset(seed=seed)[1]
+        assert str(info["level"]) == SOLVABLE[info["level_index"]]
+    script: Any = Scripted([UNSOLVABLE, SOLVABLE[0]])
+    assert SokobanEnv(DrawnLevels(script)).reset(seed=0)[1]["level_index"] == 1
+
+
+def test_an_order_that_cannot_be() -> None:
+    wrong: Any = "backwards"
+    for levels in (SOLVABLE, LevelSet(SOLVABLE)):
+        with pytest.raises(MaskobanError, match="an order is one of random, sequential, not 'backwards'"):
+            SokobanEnv(levels, order=wrong)
+    script: Any = Scripted(SOLVABLE)
+    with pytest.raises(MaskobanError, match="order is for a set of levels; boards of a model are played as"):
+        SokobanVectorEnv(2, DrawnLevels(script), order="sequential")
+
+
 def test_a_real_collection_can_be_played(boxoban: Path) -> None:
     levels = LevelSet.read(boxoban / "unfiltered" / "test")
     assert levels.boards.shape == (1000, 10, 10)

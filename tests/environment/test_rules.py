@@ -68,6 +68,7 @@ def test_the_plain_environment_plays_by_the_rules(board: Tokens, wishes: list[in
             "boxes_on_goals": expected.boxes_on_goals,
             "moves": expected.moves,
             "pushes": expected.pushes,
+            "level_index": 0,
         }
 
 

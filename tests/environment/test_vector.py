@@ -168,3 +168,23 @@ def test_the_plain_and_the_vectorised_one_take_the_same_levels_for_the_same_seed
         board, _ = env.reset()
         envs.step(np.array([0]))  # ends the episode
         boards = envs.step(np.array([0]))[0]  # begins the next
+
+
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_every_level_of_a_set_is_played_once_in_turn(mode: str) -> None:
+    corridors = [f"#@{' ' * walk}$.#" for walk in range(20)]  # each is solved by walking right
+    envs = gymnasium.make_vec(
+        ID, num_envs=8, levels=corridors, order="sequential", max_episode_steps=15, autoreset_mode=mode
+    )
+    _, infos = envs.reset(seed=3)
+    assert infos["level_index"].tolist() == list(range(8))
+    assert infos["_level_index"].all()
+    solved: dict[int, bool] = {}
+    while len(solved) < len(corridors):
+        _, _, terminated, truncated, infos = envs.step(np.full(8, 3))
+        ended = infos.get("final_info", infos)["level_index"]
+        for i in np.flatnonzero(terminated | truncated):
+            solved.setdefault(int(ended[i]), bool(terminated[i]))
+    assert [solved[index] for index in range(20)] == [walk < 15 for walk in range(20)]
+    _, infos = envs.reset(options={"level": corridors[2]})
+    assert infos["level_index"].tolist() == [-1] * 8

@@ -1,7 +1,18 @@
 """What a board is: its tiles, levels, their identity, and every file people keep them in."""
 
 from .errors import LevelFileError, MaskobanError
-from .files import FORMATS, check_place, check_writable, detect, read, read_boards, stream, whole_file, write
+from .files import (
+    FORMATS,
+    check_place,
+    check_writable,
+    detect,
+    has_notes,
+    read,
+    read_boards,
+    stream,
+    whole_file,
+    write,
+)
 from .identity import canonical_text, exact_ids, ids
 from .level import Level
 from .symmetry import symmetries
@@ -42,6 +53,7 @@ __all__ = [
     "check_writable",
     "detect",
     "exact_ids",
+    "has_notes",
     "ids",
     "read",
     "read_boards",

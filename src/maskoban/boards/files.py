@@ -22,7 +22,7 @@ import numpy as np
 from .errors import LevelFileError, MaskobanError
 from .formats.boxoban import A_FILE, boards_of_text, write_boxoban
 from .formats.npy import MAGIC, boards_of_npy, read_npy, write_npy
-from .formats.npz import boards_of_npz, read_npz, write_npz
+from .formats.npz import boards_of_npz, npz_has_notes, read_npz, write_npz
 from .formats.slc import read_slc, write_slc
 from .formats.text import read_text
 from .formats.xsb import write_sok, write_xsb
@@ -52,6 +52,8 @@ FORMATS = {
 ENDINGS = {".xsb": "xsb", ".txt": "xsb", ".sok": "sok", ".slc": "slc", ".npz": "npz", ".npy": "npy"}
 
 _HEAD = 4096
+# A line behind ; that is more than a number.
+_NOTE = re.compile(rb"^;(?! *\d* *\r?$)", re.MULTILINE)
 _NO_LEVEL = "no level in it; expected at least one board"
 
 
@@ -126,6 +128,21 @@ def read_boards(path: str | os.PathLike[str]) -> Tokens:
         if len(parts) == before:
             raise LevelFileError(name, _NO_LEVEL)
     return np.concatenate(parts)
+
+
+def has_notes(path: str | os.PathLike[str]) -> bool:
+    """Whether a collection has more than boards, and than the numbers that Boxoban gives them: titles and the like.
+
+    It is yes also where only reading the levels would tell.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder + "/one.xsb", [Level.parse("#@#")])
+    ...     write(folder + "/two.xsb", [Level(Level.parse("#@#").tokens, title="two")])
+    ...     has_notes(folder + "/one.xsb"), has_notes(folder + "/two.xsb")
+    (False, True)
+    """
+    return any(_file_has_notes(name) for name in _files(os.fspath(path)))
 
 
 def write(
@@ -298,6 +315,17 @@ def _boards(name: str) -> Iterator[Tokens]:
         levels = list(FORMATS[kind].read(source, name))
         for _, group in itertools.groupby(levels, key=lambda level: level.shape):
             yield np.stack([level.tokens for level in group])
+
+
+def _file_has_notes(name: str) -> bool:
+    with _opened(name) as (source, head):
+        kind = detect(head)
+        if kind == "npz":
+            return npz_has_notes(source, name)
+        if kind == "xsb":
+            data = source.read()
+            return _NOTE.search(data) is not None or boards_of_text(data) is None
+        return kind != "npy"
 
 
 @contextmanager

@@ -8,19 +8,36 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from copy import copy
+from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskoban import _core
-from maskoban.boards import WALL, Level, LevelFileError, MaskobanError, Tokens, read, read_boards
+from maskoban.boards import (
+    WALL,
+    Level,
+    LevelFileError,
+    MaskobanError,
+    Tokens,
+    has_notes,
+    read,
+    read_boards,
+)
 from maskoban.diffusion.model import PICKING, RAREST, Model, load
 from maskoban.solving import solve_many
 
 #: How many different boards a vector environment has in play at a time, unless told otherwise.
 TOGETHER = 16
+
+#: The index of a level that is not of the environment's own.
+NO_INDEX = -1
+
+#: How the levels of a set are played: each episode takes any, or each level comes once in turn, and then again.
+Order = Literal["random", "sequential"]
 
 LevelLike: TypeAlias = Level | str | NDArray[Any]
 Levels: TypeAlias = "str | os.PathLike[str] | Iterable[LevelLike] | LevelSet | DrawnLevels | None"
@@ -48,25 +65,26 @@ class Source(Protocol):
 
 
 class LevelSet:
-    """A finite collection; every episode takes one of its levels at random.
+    """A finite collection; every episode takes one of its levels, at random or in turn.
 
+    In the order ``sequential`` every level is played once before the first is played again, whatever the seed.
     Smaller boards are filled up with wall to the right and below.
 
     >>> LevelSet(["#@$.#", "####\\n#@*$.\\n####"]).shape
     (3, 5)
     """
 
-    def __init__(self, levels: Iterable[LevelLike], name: str = "level") -> None:
+    def __init__(self, levels: Iterable[LevelLike], name: str = "level", order: Order = "random") -> None:
+        self._levels: list[Level] | None = None  # unless there is nothing but boards
         if isinstance(levels, np.ndarray) and levels.ndim == 3 and levels.dtype == np.uint8:
             self.boards: Tokens = np.array(levels, order="C")  # a copy: whoever gave it may change it
-            self.sizes = np.broadcast_to(levels.shape[1:], (len(levels), 2))
         else:
-            each = [as_level(level) for level in levels]
-            self.sizes = np.array([level.shape for level in each], int).reshape(len(each), 2)
-            self.boards = np.full((len(each), *self.sizes.max(0, initial=0)), WALL, np.uint8)
-            for board, level in zip(self.boards, each, strict=True):
+            self._levels = [as_level(level) for level in levels]
+            sizes = np.array([level.shape for level in self._levels], int).reshape(-1, 2)
+            self.boards = np.full((len(sizes), *sizes.max(0, initial=0)), WALL, np.uint8)
+            for board, level in zip(self.boards, self._levels, strict=True):
                 board[: level.height, : level.width] = level.tokens
-        self.name = name
+        self.name, self.order = name, _checked(order)
         if not len(self.boards):
             raise MaskobanError("no levels to play; expected at least one")
         for number, reason in enumerate(_core.unplayable(self.boards), start=1):
@@ -75,15 +93,25 @@ class LevelSet:
         self.boards.flags.writeable = False
 
     @classmethod
-    def read(cls, path: str | os.PathLike[str]) -> LevelSet:
+    def read(cls, path: str | os.PathLike[str], order: Order = "random") -> LevelSet:
         """The levels of a file or a folder, in any format maskoban reads."""
         name = f"{os.fspath(path)}, level"
-        if os.fspath(path) == "-":  # which can be read only once
-            return cls(read(path), name)
-        try:
-            return cls(read_boards(path), name)  # many times faster, where all boards have one size
-        except LevelFileError:
-            return cls(read(path), name)
+        if os.fspath(path) != "-":  # which can be read only once
+            try:
+                if not has_notes(path):
+                    return cls(read_boards(path), name, order)  # many times faster, where all have one size
+            except LevelFileError:
+                pass
+        return cls(read(path), name, order)
+
+    def ordered(self, order: Order) -> LevelSet:
+        """The same levels, played in this order."""
+        other = copy(self)
+        other.order = _checked(order)
+        return other
+
+    def __len__(self) -> int:
+        return len(self.boards)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -91,27 +119,50 @@ class LevelSet:
         height, width = self.boards.shape[1:]
         return height, width
 
+    def level(self, index: int) -> Level:
+        """The level of this index, counted from 0; one without a title is called by its number.
+
+        >>> LevelSet(["#@$.#", "#.$@#"]).level(1).title
+        'level 2'
+        """
+        level = Level(self.boards[index]) if self._levels is None else self._levels[index]
+        return level if level.title else replace(level, title=f"{self.name} {index + 1}")
+
     def episodes(self, seed: int, num_envs: int) -> Episodes:
-        """Levels at random, each as likely as any other."""
-        return _Picked(self, seed)
+        """Levels in the order of this set."""
+        return _InTurn(self) if self.order == "sequential" else _Picked(self, seed)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LevelSet:
         return self  # environments are copied to search in them, and the levels never change
 
 
 class _Picked:
-    """Levels at random from a collection."""
+    """Levels at random from a collection, each as likely as any other."""
 
     def __init__(self, source: LevelSet, seed: int) -> None:
         self._source, self._random = source, np.random.default_rng(seed)
 
     def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
-        picks = self._random.integers(len(self._source.boards), size=n)
+        picks = self._random.integers(len(self._source), size=n)
         return picks, self._source.boards[picks]
 
     def level(self, number: int, board: Tokens) -> Level:
-        height, width = self._source.sizes[number]
-        return Level(board[:height, :width], title=f"{self._source.name} {number + 1}")
+        return self._source.level(number)
+
+
+class _InTurn:
+    """The levels of a collection one after the other, round and round."""
+
+    def __init__(self, source: LevelSet) -> None:
+        self._source, self._begun = source, 0
+
+    def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
+        turns = np.arange(self._begun, self._begun + n) % len(self._source)
+        self._begun += n
+        return turns, self._source.boards[turns]
+
+    def level(self, number: int, board: Tokens) -> Level:
+        return self._source.level(number)
 
 
 class DrawnLevels:
@@ -203,22 +254,34 @@ class _Drawn:
                 raise MaskobanError(f"none of {failed} boards drawn in a row could be played; gave up")
 
 
-def as_source(levels: Levels) -> Source:
-    """What an environment is given as ``levels``, as a source.
+def as_source(levels: Levels, order: Order | None = None) -> Source:
+    """What an environment is given as ``levels``, as a source; a set is played in this order, or else in its own.
 
     >>> as_source(["#@$.#"]).shape
     (1, 5)
     """
-    if levels is None:
-        return DrawnLevels()
+    if levels is None or isinstance(levels, DrawnLevels):
+        if order is not None:
+            raise MaskobanError(
+                "order is for a set of levels; boards of a model are played as they are drawn"
+            )
+        return levels or DrawnLevels()
+    if isinstance(levels, LevelSet):
+        return levels if order is None else levels.ordered(order)
+    if order is None:
+        order = "random"
     if isinstance(levels, str | os.PathLike):
-        return LevelSet.read(levels)
-    if isinstance(levels, LevelSet | DrawnLevels):
-        return levels
+        return LevelSet.read(levels, order)
     if isinstance(levels, Level) or not isinstance(levels, Iterable):
         kind = type(levels).__name__
         raise MaskobanError(f"levels is a file, a folder, an array or a list of levels, not one {kind}")
-    return LevelSet(levels)
+    return LevelSet(levels, order=order)
+
+
+def _checked(order: Order) -> Order:
+    if order not in get_args(Order):
+        raise MaskobanError(f"an order is one of {', '.join(get_args(Order))}, not {order!r}")
+    return order
 
 
 def as_level(level: LevelLike) -> Level:

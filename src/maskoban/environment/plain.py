@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maskoban.boards import Level, MaskobanError, Tokens
 
 from .games import ACTIONS, COUNTS, Games
-from .levels import Episodes, LevelLike, Levels, as_level, as_source, fitted
+from .levels import NO_INDEX, Episodes, LevelLike, Levels, Order, as_level, as_source, fitted
 from .observations import Observation, Seen, observing
 from .rendering import METADATA, check_render_mode, rendered
 
@@ -34,12 +34,17 @@ class SokobanEnv(gymnasium.Env[Seen, np.int64]):
     metadata = METADATA
 
     def __init__(
-        self, levels: Levels = None, observation: Observation = "tokens", render_mode: str | None = None
+        self,
+        levels: Levels = None,
+        observation: Observation = "tokens",
+        render_mode: str | None = None,
+        order: Order | None = None,
     ) -> None:
         check_render_mode(render_mode)
         self.render_mode = render_mode
-        self._source = as_source(levels)
+        self._source = as_source(levels, order)
         self._episodes: Episodes | None = None
+        self._index = NO_INDEX
         self._games = Games(1, self._source.shape)
         self.action_space = spaces.Discrete(len(ACTIONS))
         self.observation_space, self._see = observing(observation, self._source.shape)
@@ -53,7 +58,7 @@ class SokobanEnv(gymnasium.Env[Seen, np.int64]):
         if self._episodes is None or seed is not None:
             start = int(self.np_random.integers(2**63)) if seed is None else seed
             self._episodes = self._source.episodes(start, num_envs=1)
-        level, board = given or self._next(self._episodes)
+        self._index, level, board = given or self._next(self._episodes)
         self._games.begin(_HERE, board[None])
         return self._see(self._games.boards[0]), {"level": level, **self._info()}
 
@@ -75,13 +80,14 @@ class SokobanEnv(gymnasium.Env[Seen, np.int64]):
         return None if self.render_mode is None else rendered(self._games.boards[0], self.render_mode)
 
     @staticmethod
-    def _next(episodes: Episodes) -> tuple[Level, Tokens]:
+    def _next(episodes: Episodes) -> tuple[int, Level, Tokens]:
         (number,), (board,) = episodes.take(1)
-        return episodes.level(int(number), board), board
+        return int(number), episodes.level(int(number), board), board
 
-    def _given(self, wish: LevelLike) -> tuple[Level, Tokens]:
+    def _given(self, wish: LevelLike) -> tuple[int, Level, Tokens]:
         level = as_level(wish)
-        return level, fitted(level, self._source.shape)
+        return NO_INDEX, level, fitted(level, self._source.shape)
 
     def _info(self) -> dict[str, Any]:
-        return dict(zip(COUNTS, self._games.counts[0].tolist(), strict=True))
+        counts = zip(COUNTS, self._games.counts[0].tolist(), strict=True)
+        return {**dict(counts), "level_index": self._index}

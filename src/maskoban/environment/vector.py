@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from maskoban.boards import Level, MaskobanError, Tokens
 
 from .games import ACTIONS, COUNTS, ENDLESS, Games
-from .levels import Episodes, LevelLike, Levels, as_level, as_source, fitted
+from .levels import NO_INDEX, Episodes, LevelLike, Levels, Order, as_level, as_source, fitted
 from .observations import Observation, Seen, observing
 from .rendering import METADATA, check_render_mode, rendered
 
@@ -42,6 +42,7 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
         render_mode: str | None = None,
         max_episode_steps: int | None = 120,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        order: Order | None = None,
     ) -> None:
         check_render_mode(render_mode)
         if num_envs < 1:
@@ -54,9 +55,10 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
         self._limit = max_episode_steps
         self._mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**METADATA, "autoreset_mode": self._mode}
-        self._source = as_source(levels)
+        self._source = as_source(levels, order)
         self._episodes: Episodes | None = None
         self._games = Games(num_envs, self._source.shape)
+        self._indices = np.full(num_envs, NO_INDEX, np.int64)
         self._over: Flags = np.zeros(num_envs, bool)  # whose episode has ended, and none has begun since
         self.single_action_space = spaces.Discrete(len(ACTIONS))
         self.action_space = batch_space(self.single_action_space, num_envs)
@@ -109,10 +111,12 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
 
     def _begin(self, where: NDArray[np.int64], boards: Tokens | None = None) -> dict[str, Any]:
         """Begin episodes at these places; the levels, as infos."""
+        indices: NDArray[np.int64] | int = NO_INDEX
         if boards is None:
             assert self._episodes is not None
-            _, boards = self._episodes.take(len(where))
+            indices, boards = self._episodes.take(len(where))
         self._games.begin(where, boards)
+        self._indices[where] = indices
         self._over[where] = False
         levels, mask = np.zeros_like(self._games.boards), np.zeros(self.num_envs, bool)
         levels[where], mask[where] = boards, True
@@ -133,13 +137,13 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
 
     def _infos(self, mask: Flags | None) -> dict[str, Any]:
         """One array a key, and one that says which environments it speaks of: those of ``mask``, or all."""
-        counts = self._games.counts.T.astype(np.int64)
+        told = np.vstack([self._games.counts.T, self._indices])
         if mask is None:
             mask = np.ones(self.num_envs, bool)
         else:
-            counts[:, ~mask] = 0
+            told[:, ~mask] = 0
         infos: dict[str, Any] = {}
-        for key, values in zip(COUNTS, counts, strict=True):
+        for key, values in zip((*COUNTS, "level_index"), told, strict=True):
             infos |= {key: values, f"_{key}": mask.copy()}
         return infos
 

@@ -119,6 +119,18 @@ def boards_of_npz(source: BinaryIO, path: str) -> Iterator[Tokens]:
             yield boards
 
 
+def npz_has_notes(source: BinaryIO, path: str) -> bool:
+    """Whether anything is known of any level but its board.
+
+    >>> import io
+    >>> write_npz(out := io.BytesIO(), [Level.parse("#@#")])
+    >>> npz_has_notes(out, "maze.npz")
+    False
+    """
+    with _Archive(source, path) as archive:
+        return any(archive.has_notes(k) for k in range(archive.blocks))
+
+
 def _blocks(levels: Iterable[Level]) -> Iterator[list[Level]]:
     block: list[Level] = []
     height = width = letters = 0
@@ -241,6 +253,10 @@ class _Archive:
         ):
             raise self._fail(f"{k}.notes is not the JSON that maskoban writes")
         return columns
+
+    def has_notes(self, k: int) -> bool:
+        """Whether block ``k`` has any text."""
+        return self._array(f"{k}.notes").tobytes() != b"{}"
 
     def _array(self, name: str) -> Tokens:
         """A member that is a one-dimensional ``uint8`` array; its header is read without evaluating it."""
