@@ -77,9 +77,11 @@ def test_solve_reads_standard_input() -> None:
 def test_solve_json_has_the_promised_keys(collection: Path) -> None:
     code, (solved, unsolvable, _, malformed) = run_json("solve", collection)
     assert code == 1
-    keys = ["index", "title", "verdict", "reason", "pushes", "moves", "solution", "expanded", "seconds"]
+    keys = ["index", "title", "board", "id", "verdict", "reason"]
+    keys += ["pushes", "moves", "solution", "expanded", "seconds"]
     assert list(solved) == list(unsolvable) == list(malformed) == keys
     assert (solved["index"], solved["title"], solved["verdict"]) == (0, "Two steps", "solved")
+    assert (solved["board"], solved["id"]) == (str(EASY), EASY.id)
     assert (solved["pushes"], solved["moves"], solved["solution"]) == (2, 2, "RR")
     assert (unsolvable["index"], unsolvable["verdict"]) == (1, "unsolvable")
     assert unsolvable["pushes"] is unsolvable["moves"] is unsolvable["solution"] is None
@@ -139,7 +141,7 @@ def test_repair_names_the_wall(collection: Path) -> None:
     code, found = run_json("repair", collection)
     assert code == 1
     assert [row["verdict"] for row in found] == ["solvable", "repaired", "unrepaired", "malformed"]
-    assert list(found[0]) == ["index", "title", "verdict", "reason", "walls"]
+    assert list(found[0]) == ["index", "title", "board", "id", "verdict", "reason", "walls"]
     assert [row["walls"] for row in found] == [[], [[[1, 3]]], [], []]
 
 
@@ -184,9 +186,16 @@ def test_rate_says_a_word_and_its_reasons(easy: Path) -> None:
     assert code == 0
     expected = {"verdict": "solved", "reason": "", "effort": 2, "pushes": 2, "moves": 2}
     expected |= {"box_changes": 1, "box_lines": 1, "word": "easy"}
-    assert row == {"index": 0, "title": "", **expected}
+    assert row == {"index": 0, "title": "", "board": str(EASY), "id": EASY.id, **expected}
     told = CliRunner().invoke(app, ["rate", str(easy)]).stdout
     assert told == "    0  solved      easy    effort 2  pushes 2  moves 2  box changes 1  box lines 1\n"
+
+
+def test_boards_of_json_with_blank_lines_between_them_are_a_level_file(collection: Path) -> None:
+    for command in ("solve", "rate", "repair"):
+        _, found = run_json(command, collection)
+        chosen = "".join(row["board"] + "\n\n" for row in found)
+        assert maskoban("convert", "-", "-", stdin=chosen).stdout == chosen.removesuffix("\n")
 
 
 def test_rate_of_what_has_no_solution_is_null(collection: Path) -> None:

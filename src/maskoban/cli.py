@@ -507,9 +507,9 @@ def solve(
     pushes, and [b]effort[/b] counts the states a plain breadth-first search
     expands, which is the measure of difficulty.
 
-    Keys of --json: index (counted from 0), title, verdict (solved, unsolvable,
-    unknown or malformed), reason, pushes, moves, solution (null without one),
-    expanded, seconds.
+    Keys of --json: index (counted from 0), title, board (text), id, verdict
+    (solved, unsolvable, unknown or malformed), reason, pushes, moves, solution
+    (null without one), expanded, seconds.
 
     \b
     Examples:
@@ -556,9 +556,10 @@ def repair(
     With --out, repaired levels are saved with their first cure applied, and
     with them those that were solvable already; the others are left out.
 
-    Keys of --json: index (counted from 0), title, verdict (solvable, repaired,
-    unrepaired, unknown or malformed), reason, walls. Each entry of walls is one
-    cure: a list of the \\[row, column] cells, counted from 0, to remove together.
+    Keys of --json: index (counted from 0), title, board (text, as it was), id,
+    verdict (solvable, repaired, unrepaired, unknown or malformed), reason, walls.
+    Each entry of walls is one cure: a list of the \\[row, column] cells, counted
+    from 0, to remove together.
 
     \b
     Examples:
@@ -603,13 +604,14 @@ def rate(
     effort falls: the states a plain breadth-first search expands. All other
     numbers belong to a solution with the fewest pushes.
 
-    Keys of --json: index (counted from 0), title, verdict, reason, effort,
-    pushes, moves, box_changes, box_lines, word; null where not known.
+    Keys of --json: index (counted from 0), title, board (text), id, verdict,
+    reason, effort, pushes, moves, box_changes, box_lines, word; null where not
+    known.
 
     \b
     Examples:
       maskoban rate levels.sok
-      maskoban rate --json levels.sok | jq 'select(.word == "hard")'
+      maskoban rate --json a.sok | jq -r 'select(.word == "hard").board + "\\n"'
     """
     from maskoban.solving import rate_many
 

@@ -78,7 +78,8 @@ class Report:
         verdict = row["verdict"]
         self.verdicts[verdict] += 1
         if self.as_json:
-            self._write(json.dumps({"index": index, "title": level.title, **row}))
+            named = {"index": index, "title": level.title, "board": str(level), "id": level.id}
+            self._write(json.dumps({**named, **row}))
             return
         rest = "  ".join(part for part in (told.strip(), row["reason"], level.title) if part)
         self._write(f"{index:>5}  ", (f"{verdict:<10}", _STYLES[verdict]), f"  {rest}")
