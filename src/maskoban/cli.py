@@ -877,12 +877,12 @@ def bulk_make(
     """Make a dataset: draw boards, judge, rate and identify them, and write Parquet files.
 
     Files are named by the range of the seed's sequence they hold, and appear
-    whole. Killed at any moment, the same command goes on; told to end by Ctrl-C or
-    SIGTERM, it says so and leaves with code 130. Engine and workers change nothing
-    in the files. With --solvable-only or --difficulty, the first
-    boards of the sequence that pass are kept. Boards are drawn plainly, and so
-    fastest, unless --polish and --critic ask for more. The columns, and how to
-    load them elsewhere, are in docs/datasets.md.
+    whole. Killed at any moment, the same command goes on; told to end by Ctrl-C
+    or SIGTERM, it says so and leaves with code 130. Engine and workers change
+    nothing in the files. With --solvable-only or --difficulty, the first boards
+    of the sequence that pass are kept. Boards are drawn plainly, and so fastest,
+    unless --polish and --critic ask for more. The columns, and how to load them
+    elsewhere, are in docs/datasets.md.
 
     \b
     Examples:
@@ -989,31 +989,54 @@ def bulk_dedupe(
 @bulk.command("export")
 def bulk_export(
     dataset: Folder,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder that is laid out as Boxoban's.")],
+    out: Annotated[
+        Path, typer.Argument(metavar="OUT", help="Folder that is laid out as Boxoban's, or a level file.")
+    ],
     name: Annotated[
-        str, typer.Option(help="Boxoban's name for the set: unfiltered, medium or hard.")
-    ] = "unfiltered",
-    valid: Annotated[float, typer.Option(min=0, max=1, help="Share of puzzles for validation.")] = 0.05,
-    test: Annotated[float, typer.Option(min=0, max=1, help="Share of puzzles for tests.")] = 0.05,
+        str | None,
+        typer.Option(
+            show_default="unfiltered", help="Boxoban's name for the set: unfiltered, medium or hard."
+        ),
+    ] = None,
+    valid: Annotated[
+        float | None, typer.Option(min=0, max=1, show_default="0.05", help="Share of puzzles for validation.")
+    ] = None,
+    test: Annotated[
+        float | None, typer.Option(min=0, max=1, show_default="0.05", help="Share of puzzles for tests.")
+    ] = None,
 ) -> None:
-    """Write the solved boards of a dataset as Boxoban's files are laid out.
+    """Write a dataset as level files: the solved boards as Boxoban has them, or all in one file.
 
-    OUT/NAME/train/000.txt and so on, a thousand boards each, and beside them valid
-    and test. Turned and mirrored versions of a puzzle are in the same split. Files
-    that are not as they were written, by their checksums, are refused.
+    OUT/NAME/train/000.txt and so on, a thousand boards each, and beside them
+    valid and test. Turned and mirrored versions of a puzzle are in the same
+    split. Where OUT ends as a level file does (.sok, .xsb, .slc, .npz, ...), it
+    gets all boards in their order, with their verdicts and solutions. Files of
+    the dataset that are not as they were written, by their checksums, are
+    refused.
 
     \b
     Examples:
       maskoban bulk export dataset boxoban-levels
       maskoban bulk export dataset boxoban-levels --name medium --test 0
+      maskoban bulk export dataset levels.sok
     """
     _check_bulk_needs("pyarrow")
+    from maskoban.boards import ENDINGS, MaskobanError
     from maskoban.bulk.exporting import export as export_boxoban
+    from maskoban.bulk.exporting import export_levels
 
+    boxoban = {"name": name, "valid": valid, "test": test}
+    given: dict[str, Any] = {key: value for key, value in boxoban.items() if value is not None}
+    one_file = out.suffix.lower() in ENDINGS and not out.is_dir()
+    if one_file and given:
+        raise MaskobanError(f"--name, --valid and --test are for a folder, and {out} is a level file")
     with progress_bar("exporting", Report(as_json=False)) as progress:
-        counts = export_boxoban(dataset, out, name, valid, test, progress)
+        if one_file:
+            counts = {"in all": export_levels(dataset, out, progress)}
+        else:
+            counts = export_boxoban(dataset, out, **given, progress=progress)
     print(", ".join(f"{count:,} {split}" for split, count in counts.items()), file=sys.stderr)
-    print(out / name)
+    print(out if one_file else out / (name or "unfiltered"))
 
 
 @app.callback(invoke_without_command=True)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from maskoban.boards import read
 from maskoban.bulk.job import Shard
 from maskoban.cli import app
 
@@ -28,6 +29,13 @@ def test_make_verify_dedupe_export(dice: str, tmp_path: Path, in_process: list[S
     exported = run("export", tmp_path / "b", tmp_path / "c", "--name", "medium")
     assert exported.stdout.strip() == str(tmp_path / "c" / "medium")
     assert (tmp_path / "c" / "medium" / "train" / "000.txt").exists()
+    assert run("export", tmp_path / "b", tmp_path / "c").stdout.strip() == str(tmp_path / "c" / "unfiltered")
+    one_file = run("export", tmp_path / "a", tmp_path / "d.sok")
+    assert one_file.stdout.strip() == str(tmp_path / "d.sok")
+    assert one_file.stderr == "100 in all\n"
+    assert len(read(tmp_path / "d.sok")) == 100
+    refused = run("export", tmp_path / "a", tmp_path / "e.sok", "--test", 0, code=2).stderr
+    assert "--name, --valid and --test are for a folder, and" in refused
 
 
 def test_a_damaged_dataset_is_told_line_by_line(dataset: Path) -> None:

@@ -14,7 +14,7 @@ from maskoban import read
 from maskoban.boards import MaskobanError
 from maskoban.bulk import exporting
 from maskoban.bulk.dataset import Dataset, Receipt
-from maskoban.bulk.exporting import export
+from maskoban.bulk.exporting import export, export_levels
 from tests.bulk.conftest import turn_a_file_round
 
 
@@ -94,3 +94,23 @@ def test_a_file_that_is_not_as_it_was_written_is_refused(dataset: Path, tmp_path
     with pytest.raises(MaskobanError, match=f"{damaged}: not the file that was written, by its checksum"):
         export(dataset, tmp_path / "levels")
     assert list((tmp_path / "levels").glob("*")) == []
+
+
+@pytest.mark.parametrize("name", ["levels.sok", "levels.xsb", "levels.slc", "levels.npz"])
+def test_all_boards_are_in_one_level_file_in_their_order(name: str, dataset: Path, tmp_path: Path) -> None:
+    told: list[tuple[int, int]] = []
+    assert export_levels(dataset, tmp_path / name, progress=lambda *done: told.append(done)) == 500
+    assert told[-1] == (500, 500)
+    rows = pq.read_table(dataset / "data").to_pylist()
+    for row, level in zip(rows, read(tmp_path / name), strict=True):
+        assert str(level) == row["board"]
+        assert level.title == f"{row['model']} 7-{row['number']}"
+        assert level.comment == (f"solved, {row['rating']}" if row["rating"] else row["verdict"])
+        assert level.solutions == ((row["solution"],) if row["solution"] else ())
+
+
+def test_one_level_file_of_a_damaged_dataset_is_not_written(dataset: Path, tmp_path: Path) -> None:
+    damaged = turn_a_file_round(dataset)
+    with pytest.raises(MaskobanError, match=f"{damaged}: not the file that was written, by its checksum"):
+        export_levels(dataset, tmp_path / "levels.sok")
+    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]

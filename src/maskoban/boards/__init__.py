@@ -2,6 +2,7 @@
 
 from .errors import LevelFileError, MaskobanError
 from .files import (
+    ENDINGS,
     FORMATS,
     check_place,
     check_writable,
@@ -34,6 +35,7 @@ from .tiles import (
 __all__ = [
     "BOX",
     "BOX_ON_GOAL",
+    "ENDINGS",
     "FLOOR",
     "FORMATS",
     "GOAL",

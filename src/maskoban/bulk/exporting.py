@@ -1,17 +1,20 @@
-"""Export to the folders of Boxoban: ``unfiltered/train/000.txt`` and so on, a thousand boards a file.
+"""Export to the folders of Boxoban, ``unfiltered/train/000.txt`` and so on, or to one level file.
 
-Programs that learn to play read this layout. Which split a board goes to is decided by its id, so no puzzle, turned
-or mirrored, is in two of them.
+Programs that learn to play read Boxoban's layout, a thousand boards a file. Which split a board goes to is decided by
+its id, so no puzzle, turned or mirrored, is in two of them.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from maskoban.boards import MaskobanError
+import numpy as np
+
+from maskoban.boards import Level, MaskobanError, write
 from maskoban.boards.formats.boxoban import A_FILE
 from maskoban.bulk.dataset import Dataset
 
@@ -67,6 +70,44 @@ def export(
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return {name: split.count for name, split in splits.items()}
+
+
+def export_levels(folder: str | Path, out: str | Path, progress: Progress | None = None) -> int:
+    """Write all boards of a finished dataset to one level file, in their order; counts them.
+
+    Each has its model, seed and number for a title, its verdict and rating for a comment, and its solution. A file
+    that is not as it was written is refused, by its checksum.
+
+    >>> export_levels("dataset", "levels.sok")  # doctest: +SKIP
+    100000
+    """
+    dataset = Dataset(Path(folder))
+    manifest = dataset.finished()
+    write(out, _levels(dataset, manifest, progress))
+    boards: int = manifest["boards"]
+    return boards
+
+
+def _levels(dataset: Dataset, manifest: dict[str, Any], progress: Progress | None) -> Iterator[Level]:
+    """The rows of a dataset as levels; one shard is in memory at a time."""
+    done = 0
+    for shard in manifest["shards"]:
+        rows, _ = dataset.as_written(shard)
+        for some in rows.to_batches(max_chunksize=1000):
+            yield from (_level(row) for row in some.to_pylist())
+        done += shard["rows"]
+        if progress is not None:
+            progress(done, manifest["boards"])
+
+
+def _level(row: dict[str, Any]) -> Level:
+    height = row["board"].count("\n") + 1
+    return Level(
+        np.array(row["tokens"], np.uint8).reshape(height, -1),
+        title=f"{row['model']} {row['seed']}-{row['number']}",
+        comment=", ".join(filter(None, [row["verdict"], row["rating"]])),
+        solutions=(row["solution"] or "",),
+    )
 
 
 def _split(one_id: str, valid: float, test: float) -> str:
