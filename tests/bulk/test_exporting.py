@@ -11,10 +11,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from maskoban import read
-from maskoban.boards import MaskobanError
+from maskoban.boards import LevelFileError, MaskobanError, read_boards
 from maskoban.bulk import exporting
 from maskoban.bulk.dataset import Dataset, Receipt
 from maskoban.bulk.exporting import export, export_levels
+from maskoban.environment import LevelSet
+from maskoban.evaluation.sample import read_sample
 from tests.bulk.conftest import turn_a_file_round
 
 
@@ -114,3 +116,17 @@ def test_one_level_file_of_a_damaged_dataset_is_not_written(dataset: Path, tmp_p
     with pytest.raises(MaskobanError, match=f"{damaged}: not the file that was written, by its checksum"):
         export_levels(dataset, tmp_path / "levels.sok")
     assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+
+
+def test_where_levels_are_read_a_dataset_is_told_how_to_become_some(dataset: Path) -> None:
+    shard = next((dataset / "data").iterdir())
+    to_levels = "maskoban bulk export"
+    for place, told in (
+        (dataset, f"a dataset; {to_levels} {dataset} levels.sok makes a level file of it"),
+        (dataset / "data", f"a folder of Parquet files; {to_levels} makes level files of a dataset"),
+        (shard, f"a Parquet file; {to_levels} makes level files of a dataset"),
+    ):
+        for reader in (read, read_boards, LevelSet.read, read_sample):
+            with pytest.raises(LevelFileError) as caught:
+                reader(place)
+            assert str(caught.value) == f"{place}: {told}"

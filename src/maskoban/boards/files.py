@@ -54,6 +54,7 @@ ENDINGS = {".xsb": "xsb", ".txt": "xsb", ".sok": "sok", ".slc": "slc", ".npz": "
 _HEAD = 4096
 # A line behind ; that is more than a number.
 _NOTE = re.compile(rb"^;(?! *\d* *\r?$)", re.MULTILINE)
+_TO_LEVELS = "maskoban bulk export"
 _NO_LEVEL = "no level in it; expected at least one board"
 
 
@@ -284,10 +285,21 @@ def _files(name: str) -> list[str]:
     with _said(name, "read"):
         files = _level_files(name)
     if not files:
+        _check_no_dataset(name)
         raise LevelFileError(
             name, f"no level files in this folder; expected names that end with {', '.join(ENDINGS)}"
         )
     return files
+
+
+def _check_no_dataset(folder: str) -> None:
+    """Say what to do with a folder that `maskoban bulk` made, or with the Parquet files in it."""
+    if os.path.isfile(os.path.join(folder, "job.json")):
+        raise LevelFileError(folder, f"a dataset; {_TO_LEVELS} {folder} levels.sok makes a level file of it")
+    if any(Path(folder).glob("*.parquet")):
+        raise LevelFileError(
+            folder, f"a folder of Parquet files; {_TO_LEVELS} makes level files of a dataset"
+        )
 
 
 def _level_files(folder: str) -> list[str]:
@@ -348,6 +360,8 @@ def _opened(name: str) -> Iterator[tuple[BinaryIO, bytes]]:
                 shutil.copyfileobj(source, copy)
                 copy.seek(0)
                 source = copy
+        if head.startswith(b"PAR1") and b"\0" in head:
+            raise LevelFileError(name, f"a Parquet file; {_TO_LEVELS} makes level files of a dataset")
         yield source, head
 
 
