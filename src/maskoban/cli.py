@@ -175,7 +175,7 @@ def generate(
       maskoban generate -n 9 --seed 7
       maskoban generate -n 100 --difficulty hard --out hard.sok
       maskoban generate --picture boards.png --animate denoise.gif
-      maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board'
+      maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board + "\\n"'
     """
     import maskoban
 
