@@ -364,6 +364,19 @@ def test_bad_usage_is_explained_with_code_2(arguments: list[str], hint: str) -> 
     assert hint in " ".join(result.output.split())
 
 
+def test_levels_are_picked_while_they_are_converted(collection: Path, tmp_path: Path) -> None:
+    assert maskoban("convert", collection, tmp_path / "good.sok", "--only-solvable").returncode == 0
+    assert [level.title for level in read(tmp_path / "good.sok")] == ["Two steps"]
+    assert (
+        maskoban("convert", collection, tmp_path / "one.npy", "--boxes", 1, "--difficulty", "easy").returncode
+        == 0
+    )
+    refused = maskoban("convert", collection, tmp_path / "none.sok", "--difficulty", "expert")
+    assert refused.returncode == 2
+    assert refused.stderr == f"maskoban: {collection}: no level in it is as asked (expert)\n"
+    assert not (tmp_path / "none.sok").exists()
+
+
 @pytest.mark.parametrize(
     ("command", "made"),
     [

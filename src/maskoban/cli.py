@@ -29,6 +29,7 @@ from maskoban.console import CHUNK, Commands, Report, caption, chunks, complain,
 if TYPE_CHECKING:
     from maskoban.boards import Level, Tokens
     from maskoban.solving import Limits
+    from maskoban.solving.picking import Wishes
 
 app = typer.Typer(
     cls=Commands,
@@ -784,21 +785,35 @@ def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="Level file, folder of them, or - for stdin.")],
     target: Annotated[str, typer.Argument(metavar="OUT", help="File to write, or - for stdout.")],
     to: Annotated[str | None, typer.Option(help="Format: xsb, sok, slc, boxoban, npz or npy.")] = None,
+    only_solvable: OnlySolvable = False,
+    difficulty: DifficultyOption = None,
+    boxes: Boxes = None,
 ) -> None:
-    """Convert levels between formats.
+    """Convert levels between formats, all of them or those that are as asked.
 
     What is read is recognised by its content; what is written follows --to, or
-    else the ending of its name.
+    else the ending of its name. With --only-solvable, --difficulty or --boxes,
+    the others are left out.
 
     \b
     Examples:
       maskoban convert levels.slc levels.sok
       maskoban convert boxoban-levels/hard hard.npz
+      maskoban convert levels.sok hard.sok --difficulty hard
       cat levels.sok | maskoban convert - - --to xsb
     """
-    from maskoban.boards import stream, write
+    from maskoban.boards import LevelFileError, stream, write
+    from maskoban.solving.picking import Wishes
 
-    write(target, stream(source), to)
+    wishes = Wishes(**_wishes(only_solvable, difficulty, boxes))
+    levels = stream(source)
+    if wishes:
+        levels = _picked(levels, wishes)
+        first = next(levels, None)
+        if first is None:
+            raise LevelFileError(source, f"no level in it is as asked ({wishes})")
+        levels = chain([first], levels)
+    write(target, levels, to)
 
 
 @app.command()
@@ -1109,6 +1124,12 @@ def _solution(level: Level) -> str | None:
 def _wishes(only_solvable: bool, difficulty: Difficulty | None, boxes: int | None) -> dict[str, Any]:
     """What boards must be like to be kept."""
     return {"only_solvable": only_solvable, "difficulty": difficulty and difficulty.value, "boxes": boxes}
+
+
+def _picked(levels: Iterator[Level], wishes: Wishes) -> Iterator[Level]:
+    """The levels that are as wished, in their order."""
+    while some := list(islice(levels, CHUNK)):
+        yield from (level for level, met in zip(some, wishes.met(some), strict=True) if met)
 
 
 @contextmanager

@@ -53,6 +53,17 @@ def test_every_board_of_a_seed_that_can_be_solved_is_played_once() -> None:
     assert played(env, 2, seed=3) == ["scripted 3-1", "scripted 3-3"]
 
 
+def test_boards_are_chosen_by_difficulty_and_boxes() -> None:
+    script: Any = Scripted([UNSOLVABLE, SOLVABLE[0], SOLVABLE[1]])
+    assert played(SokobanEnv(DrawnLevels(script, difficulty="easy", boxes=1)), 2) == played(
+        SokobanEnv(DrawnLevels(script)), 2
+    )
+    with pytest.raises(MaskobanError, match=r"was playable and solvable, expert; gave up"):
+        SokobanEnv(DrawnLevels(script, difficulty="expert")).reset(seed=0)
+    with pytest.raises(MaskobanError, match=r"was playable and solvable, 7 boxes; gave up"):
+        SokobanEnv(DrawnLevels(script, boxes=7)).reset(seed=0)
+
+
 def test_those_that_can_be_played_but_not_solved_are_played_on_request() -> None:
     script: Any = Scripted([UNSOLVABLE, SOLVED, NO_PLAYER, SOLVABLE[0]])
     assert played(SokobanEnv(DrawnLevels(script, only_solvable=False)), 3) == [
@@ -97,7 +108,7 @@ def test_many_environments_share_few_boards_unless_told_otherwise() -> None:
 
 def test_a_model_that_draws_nothing_playable_is_given_up_on() -> None:
     script: Any = Scripted([UNSOLVABLE])
-    with pytest.raises(MaskobanError, match=r"none of \d+ boards drawn in a row could be played; gave up"):
+    with pytest.raises(MaskobanError, match=r"none of \d+ boards drawn in a row was playable and solvable; "):
         SokobanEnv(DrawnLevels(script)).reset(seed=0)
     with pytest.raises(MaskobanError, match="batch and episodes_per_board must be at least 1"):
         DrawnLevels(script, batch=0)

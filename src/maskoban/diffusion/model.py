@@ -33,8 +33,7 @@ from maskoban.boards.tiles import (
 from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.denoiser import Critic, Denoiser
 from maskoban.diffusion.sampler import Drawing, Drawn, Order, blank, draw, draw_many, drawn_cells
-from maskoban.solving import Limits, rate_many, solve_many
-from maskoban.solving.rating import WORDS
+from maskoban.solving.picking import Wishes
 
 Precision = Literal["fp32", "int8"]
 Progress = Callable[[int, int], None]
@@ -312,14 +311,16 @@ class Model:
         def drawn(count: int, first: int, told: Progress | None) -> Tokens:
             return self.sample(count, seed, first=first, progress=told, **how)
 
-        for number, board in self._first_passing(n, drawn, (only_solvable, difficulty, boxes), progress):
+        for number, board in self._first_passing(
+            n, drawn, Wishes(only_solvable, difficulty, boxes), progress
+        ):
             yield number, self.titled(board, seed, number)
 
     def _first_passing(
         self,
         n: int,
         drawn: Callable[[int, int, Progress | None], Tokens],
-        wishes: tuple[bool, str | None, int | None],
+        wishes: Wishes,
         progress: Progress | None,
         most: int | None = None,
     ) -> Iterator[tuple[int, Tokens]]:
@@ -328,25 +329,19 @@ class Model:
         ``drawn(count, first, progress)`` draws boards first, first + 1, ... of the sequence. ``progress`` is told of
         boards that are as wished. After ``most`` boards it gives up.
         """
-        only_solvable, difficulty, boxes = wishes
-        if difficulty is not None and difficulty not in WORDS:
-            raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {difficulty!r}")
         _check_count(n)
-        filtered = only_solvable or difficulty is not None or boxes is not None
         some = 2 * self.denoiser.batch * self.denoiser.overlap
         kept = done = 0
         while kept < n:
             if done >= (most or RAREST * n):
-                wish = ", ".join(filter(None, ["solvable" if only_solvable else "", difficulty or "",
-                                               f"{boxes} boxes" if boxes is not None else ""]))  # fmt: skip
-                raise TooRareError(f"only {kept} of {done} boards drawn were as asked ({wish}); gave up")
-            likely = max(n - kept, min(self.denoiser.batch, 2 * n)) if filtered else n - kept
+                raise TooRareError(f"only {kept} of {done} boards drawn were as asked ({wishes}); gave up")
+            likely = max(n - kept, min(self.denoiser.batch, 2 * n)) if wishes else n - kept
             count = min(likely, some)
-            told = None if filtered or progress is None else partial(_further, progress, done, n)
+            told = None if wishes or progress is None else partial(_further, progress, done, n)
             boards = drawn(count, done, told)
-            passing = np.flatnonzero(_passing(boards, only_solvable, difficulty, boxes))[: n - kept]
+            passing = np.flatnonzero(wishes.met(boards))[: n - kept]
             kept += len(passing)
-            if filtered and progress is not None:
+            if wishes and progress is not None:
                 progress(kept, n)
             yield from ((done + i, boards[i]) for i in passing.tolist())
             done += count
@@ -409,7 +404,7 @@ class Model:
             return draw_many(self.denoiser, start, seed, drawing, first, progress=told).boards
 
         most = None if (tokens == MASK).any() else 1  # a board with nothing to draw stays what it is
-        wishes = only_solvable, difficulty, boxes
+        wishes = Wishes(only_solvable, difficulty, boxes)
         for number, finished in self._first_passing(n, drawn, wishes, progress, most):
             yield number, Level(finished, title=title)
 
@@ -505,23 +500,3 @@ def _first(cells: NDArray[np.bool_]) -> str:
 def _check_count(n: int) -> None:
     if n < 1:
         raise MaskobanError(f"the number of boards must be at least 1, not {n}")
-
-
-#: How far the solver looks into one board when boards are picked by it: far beyond the hardest of Boxoban's medium
-#: levels, and not so far that a large board holds up all others. What it cannot prove by then does not pass.
-PICKING = Limits(states=1_000_000)
-
-
-def _passing(
-    boards: Tokens, only_solvable: bool, difficulty: str | None, boxes: int | None
-) -> NDArray[np.bool_]:
-    keep = np.ones(len(boards), dtype=bool)
-    if boxes is not None:  # and a goal for each, and one player
-        keep &= np.isin(boards, (BOX, BOX_ON_GOAL)).sum((1, 2)) == boxes
-        keep &= np.isin(boards, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum((1, 2)) == boxes
-        keep &= np.isin(boards, (PLAYER, PLAYER_ON_GOAL)).sum((1, 2)) == 1
-    if only_solvable:
-        keep[keep] = solve_many(boards[keep], solutions=False, limits=PICKING).solved
-    if difficulty is not None:
-        keep[keep] = [rating.word == difficulty for rating in rate_many(boards[keep], limits=PICKING)]
-    return keep

@@ -27,8 +27,8 @@ from maskoban.boards import (
     read,
     read_boards,
 )
-from maskoban.diffusion.model import PICKING, RAREST, Model, load
-from maskoban.solving import solve_many
+from maskoban.diffusion.model import RAREST, Model, load
+from maskoban.solving.picking import Wishes
 
 #: How many different boards a vector environment has in play at a time, unless told otherwise.
 TOGETHER = 16
@@ -170,7 +170,8 @@ class DrawnLevels:
 
     ``model`` is the shipped one unless given. By default boards are drawn in 16 network evaluations, which takes
     an eighth of the time of one a cell and a polish sweep (``steps=None``), and only those the solver proves
-    solvable are played; with ``only_solvable=False`` all are that can be played at all. The model's critic is not
+    solvable are played; with ``only_solvable=False`` all are that can be played at all. ``difficulty`` (easy, medium,
+    hard, expert) keeps those that are rated so, and ``boxes`` those that have so many. The model's critic is not
     asked: it would have boards drawn again that can be played. ``batch`` boards are drawn at a time, fewer at
     first, so that the first episode need not wait for all. Every board is played by ``episodes_per_board`` episodes
     in turn: by one in a plain environment unless told otherwise, and by a sixteenth of ``num_envs`` in a vector
@@ -185,6 +186,8 @@ class DrawnLevels:
         model: Model | None = None,
         *,
         only_solvable: bool = True,
+        difficulty: str | None = None,
+        boxes: int | None = None,
         steps: int | None = 16,
         batch: int = 8,
         episodes_per_board: int | None = None,
@@ -192,7 +195,7 @@ class DrawnLevels:
         if batch < 1 or (episodes_per_board is not None and episodes_per_board < 1):
             raise MaskobanError("batch and episodes_per_board must be at least 1")
         self.model = model or _shipped(os.getpid())
-        self.only_solvable, self.steps = only_solvable, steps
+        self.wishes, self.steps = Wishes(only_solvable, difficulty, boxes), steps
         self.batch, self.episodes_per_board = batch, episodes_per_board
 
     @property
@@ -242,8 +245,7 @@ class _Drawn:
                 count, self._seed, first=self._drawn, steps=source.steps, critic=False
             )
             keep = np.array([not reason for reason in _core.unplayable(boards)])
-            if source.only_solvable:
-                keep[keep] = solve_many(boards[keep], solutions=False, limits=PICKING).solved
+            keep[keep] = source.wishes.met(boards[keep])
             self._numbers = np.concatenate([self._numbers, self._drawn + np.flatnonzero(keep)])
             self._boards = np.concatenate([self._boards, boards[keep]])
             self._kept += int(keep.sum())
@@ -251,7 +253,8 @@ class _Drawn:
             self._batch = min(2 * self._batch, source.batch)
             failed = 0 if keep.any() else failed + count
             if failed >= RAREST:
-                raise MaskobanError(f"none of {failed} boards drawn in a row could be played; gave up")
+                wished = f" and {source.wishes}" if source.wishes else ""
+                raise MaskobanError(f"none of {failed} boards drawn in a row was playable{wished}; gave up")
 
 
 def as_source(levels: Levels, order: Order | None = None) -> Source:

@@ -1,0 +1,78 @@
+"""Picking boards: those that can be solved, that are as hard as asked, that have so many boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskoban.boards import Level, MaskobanError, Tokens
+from maskoban.boards.tiles import BOX, BOX_ON_GOAL, GOAL, PLAYER, PLAYER_ON_GOAL
+from maskoban.solving.rating import WORDS, rate_many
+from maskoban.solving.solver import Limits, solve_many
+
+#: How far the solver looks into one board when boards are picked by it: far beyond the hardest of Boxoban's medium
+#: levels, and not so far that a large board holds up all others. What it cannot prove by then does not pass.
+PICKING = Limits(states=1_000_000)
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """What boards must be like to be kept; nothing is asked of them unless it is said.
+
+    ``boxes`` asks for a goal for each of them and for one player, too.
+
+    >>> str(Wishes(only_solvable=True, boxes=4)), bool(Wishes())
+    ('solvable, 4 boxes', False)
+    """
+
+    only_solvable: bool = False
+    difficulty: str | None = None
+    boxes: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.difficulty is not None and self.difficulty not in WORDS:
+            raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {self.difficulty!r}")
+
+    def __bool__(self) -> bool:
+        return self != Wishes()
+
+    def __str__(self) -> str:
+        boxes = f"{self.boxes} boxes" if self.boxes is not None else ""
+        return ", ".join(filter(None, ["solvable" if self.only_solvable else "", self.difficulty, boxes]))
+
+    def met(self, boards: Tokens | Sequence[Level]) -> NDArray[np.bool_]:
+        """Which of these boards are so: an (n, h, w) array, or levels of any sizes.
+
+        >>> Wishes(only_solvable=True).met([Level.parse("#@$.#"), Level.parse("#@#$.#")]).tolist()
+        [True, False]
+        """
+        left = np.arange(len(boards))
+        if self.boxes is not None:
+            left = left[[_has(_tokens(board), self.boxes) for board in boards]]
+        if self.only_solvable:
+            left = left[solve_many(_some(boards, left), solutions=False, limits=PICKING).solved]
+        if self.difficulty is not None:
+            ratings = rate_many(_some(boards, left), limits=PICKING)
+            left = left[[rating.word == self.difficulty for rating in ratings]]
+        return np.isin(np.arange(len(boards)), left)
+
+
+def _some(boards: Tokens | Sequence[Level], which: NDArray[np.intp]) -> Tokens | list[Level]:
+    return boards[which] if isinstance(boards, np.ndarray) else [boards[i] for i in which]
+
+
+def _tokens(board: Tokens | Level) -> Tokens:
+    return board.tokens if isinstance(board, Level) else board
+
+
+def _has(board: Tokens, boxes: int) -> bool:
+    """Whether there are so many boxes, as many goals, and one player."""
+    counts = np.bincount(board.ravel(), minlength=PLAYER_ON_GOAL + 1)
+    return bool(
+        counts[BOX] + counts[BOX_ON_GOAL] == boxes
+        and counts[GOAL] + counts[BOX_ON_GOAL] + counts[PLAYER_ON_GOAL] == boxes
+        and counts[PLAYER] + counts[PLAYER_ON_GOAL] == 1
+    )
