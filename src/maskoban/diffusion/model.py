@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from dataclasses import fields
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -195,6 +196,14 @@ class How(TypedDict, total=False):
     critic: bool | None
 
 
+class Asked(How, total=False):
+    """How to draw, and which boards to keep: the fields of :class:`~maskoban.solving.picking.Wishes`."""
+
+    only_solvable: bool
+    difficulty: str | None
+    boxes: int | None
+
+
 class Model:
     """A denoiser and what is known about it. Same seed, same boards, whatever the batch.
 
@@ -271,49 +280,29 @@ class Model:
         return draw_many(self.denoiser, start, seed, drawing, first, record, progress, self.critic)
 
     def generate(
-        self,
-        n: int,
-        seed: int = 0,
-        *,
-        only_solvable: bool = False,
-        difficulty: str | None = None,
-        boxes: int | None = None,
-        progress: Progress | None = None,
-        **how: Unpack[How],
+        self, n: int, seed: int = 0, *, progress: Progress | None = None, **asked: Unpack[Asked]
     ) -> list[Level]:
         """``n`` boards as levels, each titled with its number in the seed's sequence.
 
         The solver is consulted only on request: ``only_solvable``, or a ``difficulty`` (easy, medium, hard,
         expert). With a filter, the first ``n`` boards of the sequence that pass are returned.
         """
-        numbered = self.numbered(
-            n, seed, only_solvable=only_solvable, difficulty=difficulty, boxes=boxes, progress=progress, **how
-        )
-        return [level for _, level in numbered]
+        return [level for _, level in self.numbered(n, seed, progress=progress, **asked)]
 
     def numbered(
-        self,
-        n: int,
-        seed: int = 0,
-        *,
-        only_solvable: bool = False,
-        difficulty: str | None = None,
-        boxes: int | None = None,
-        progress: Progress | None = None,
-        **how: Unpack[How],
+        self, n: int, seed: int = 0, *, progress: Progress | None = None, **asked: Unpack[Asked]
     ) -> Iterator[tuple[int, Level]]:
         """:meth:`generate`, each level as soon as it is drawn, with its number in the seed's sequence.
 
         >>> [number for number, level in load().numbered(2, seed=7)]
         [0, 1]
         """
+        wishes, how = _apart(asked)
 
         def drawn(count: int, first: int, told: Progress | None) -> Tokens:
             return self.sample(count, seed, first=first, progress=told, **how)
 
-        for number, board in self._first_passing(
-            n, drawn, Wishes(only_solvable, difficulty, boxes), progress
-        ):
+        for number, board in self._first_passing(n, drawn, wishes, progress):
             yield number, self.titled(board, seed, number)
 
     def _first_passing(
@@ -356,27 +345,14 @@ class Model:
         n: int = 1,
         seed: int = 0,
         *,
-        only_solvable: bool = False,
-        difficulty: str | None = None,
-        boxes: int | None = None,
         progress: Progress | None = None,
-        **how: Unpack[How],
+        **asked: Unpack[Asked],
     ) -> list[Level]:
         """``n`` ways to fill the masked (``?``) cells of a board; every given cell stays as it is.
 
         Filters are those of :meth:`generate`: the first ``n`` completions that pass are returned.
         """
-        completions = self.completions(
-            board,
-            n,
-            seed,
-            only_solvable=only_solvable,
-            difficulty=difficulty,
-            boxes=boxes,
-            progress=progress,
-            **how,
-        )
-        return [level for _, level in completions]
+        return [level for _, level in self.completions(board, n, seed, progress=progress, **asked)]
 
     def completions(
         self,
@@ -384,19 +360,19 @@ class Model:
         n: int = 1,
         seed: int = 0,
         *,
-        only_solvable: bool = False,
-        difficulty: str | None = None,
-        boxes: int | None = None,
         progress: Progress | None = None,
-        **how: Unpack[How],
+        **asked: Unpack[Asked],
     ) -> Iterator[tuple[int, Level]]:
         """:meth:`complete`, each level as soon as it is drawn, with its number among this board's completions."""
         tokens = board.tokens if isinstance(board, Level) else board
         title = board.title if isinstance(board, Level) else ""
         self._check_demand(tokens)
+        wishes, how = _apart(asked)
         given = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
-        if boxes is not None and given > boxes:
-            raise MaskobanError(f"the board has {given} boxes already, more than the {boxes} asked for")
+        if wishes.boxes is not None and given > wishes.boxes:
+            raise MaskobanError(
+                f"the board has {given} boxes already, more than the {wishes.boxes} asked for"
+            )
         drawing = self.drawing(how, from_nothing=False)
 
         def drawn(count: int, first: int, told: Progress | None) -> Tokens:
@@ -404,7 +380,6 @@ class Model:
             return draw_many(self.denoiser, start, seed, drawing, first, progress=told).boards
 
         most = None if (tokens == MASK).any() else 1  # a board with nothing to draw stays what it is
-        wishes = Wishes(only_solvable, difficulty, boxes)
         for number, finished in self._first_passing(n, drawn, wishes, progress, most):
             yield number, Level(finished, title=title)
 
@@ -484,6 +459,14 @@ class Model:
             raise MaskobanError(
                 f"the board has {boxes} boxes and {goals} goals, and {masks} masked cells cannot make up the difference"
             )
+
+
+def _apart(asked: Asked) -> tuple[Wishes, How]:
+    """Which boards to keep, and how to draw."""
+    names = {field.name for field in fields(Wishes)}
+    wishes = {name: value for name, value in asked.items() if name in names}
+    how = {name: value for name, value in asked.items() if name not in names}
+    return Wishes(**cast(Any, wishes)), cast(How, how)
 
 
 def _further(progress: Progress, before: int, total: int, done: int, _: int) -> None:
