@@ -18,6 +18,7 @@ SOURCE = Path(maskoban.__file__).parent
 STATIONS = [
     "_core",
     "cores",
+    "interrupting",
     "boards",
     "solving",
     "pictures",

@@ -906,7 +906,7 @@ def bulk_make(
       maskoban bulk --count 1000000 --out dataset --engine ray --address auto
       maskoban bulk verify dataset
     """
-    from maskoban.training.interrupting import saved_when_told_to_end
+    from maskoban.interrupting import saved_when_told_to_end
 
     context.with_resource(saved_when_told_to_end(processes=1))  # what clusters send ends it as Ctrl-C does
     if context.invoked_subcommand is not None:

@@ -21,9 +21,9 @@ import torch
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.tensorfile import load_folder, save_tensors
+from maskoban.interrupting import uninterrupted
 from maskoban.training import loop
 from maskoban.training.checkpoint import named_folder
-from maskoban.training.interrupting import uninterrupted
 from maskoban.training.loop import Options, Trainer
 from maskoban.training.presets import PAPER, TINY, Preset
 from maskoban.training.processes import Processes

@@ -6,12 +6,10 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from maskoban.boards.errors import MaskobanError
-from maskoban.diffusion.model import How
+from maskoban.diffusion.model import RAREST, How
 from maskoban.diffusion.sampler import Drawing
+from maskoban.solving.picking import Wishes
 from maskoban.solving.rating import WORDS
-
-#: A filter that keeps fewer than one board in this many is given up on.
-RAREST = 500
 
 #: The default number of boards in a shard: as many as make this many shards of the whole, within these bounds.
 SHARDS, SMALLEST, LARGEST = 256, 64, 65_536
@@ -111,8 +109,8 @@ class Job:
         >>> Job(count=1, difficulty="hard").too_few(0)
         'only 0 of 512 boards drawn were as asked (hard)'
         """
-        wish = ", ".join(filter(None, ["solvable" if self.solvable_only else "", self.difficulty]))
-        return f"only {rows:,} of {self.most_shards * self.shard_size:,} boards drawn were as asked ({wish})"
+        drawn, wishes = self.most_shards * self.shard_size, Wishes(self.solvable_only, self.difficulty)
+        return f"only {rows:,} of {drawn:,} boards drawn were as asked ({wishes})"
 
     def shard(self, index: int) -> Shard:
         """The shard of this index.

@@ -80,8 +80,8 @@ def parser() -> argparse.ArgumentParser:
 
 def run(arguments: list[str]) -> None:
     a = parser().parse_args(arguments)
+    from maskoban.interrupting import saved_when_told_to_end
     from maskoban.training.checkpoint import load_checkpoint
-    from maskoban.training.interrupting import saved_when_told_to_end
     from maskoban.training.loop import Options
     from maskoban.training.processes import joined
 

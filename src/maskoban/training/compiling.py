@@ -17,7 +17,7 @@ from torch import Tensor
 from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.fusing import plainly
 from maskoban.diffusion.network import Network
-from maskoban.training.interrupting import uninterrupted
+from maskoban.interrupting import uninterrupted
 
 #: How far a gradient may lie from plain torch's, as a share of its size. Both are rounded, to two or three digits in
 #: bf16; at the weights a run begins with they differ by less than a hundredth.

@@ -43,9 +43,9 @@ from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_cells
 from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.diffusion.torch_model import load_torch
+from maskoban.interrupting import uninterrupted
 from maskoban.training.checkpoint import named_folder
 from maskoban.training.compiling import compiled
-from maskoban.training.interrupting import uninterrupted
 
 Scores = NDArray[np.floating[Any]]
 

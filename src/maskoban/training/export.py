@@ -40,9 +40,9 @@ from maskoban.diffusion.onnx_critic import OnnxCritic
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
 from maskoban.diffusion.tensorfile import in_eight_bits, read_header, save_tensors, widened
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
+from maskoban.interrupting import uninterrupted
 from maskoban.training.checkpoint import Progress, load_checkpoint
 from maskoban.training.critic import FILE
-from maskoban.training.interrupting import uninterrupted
 from maskoban.training.network_graphs import critic_graph, network_graph
 from maskoban.training.pruning import leave_out_idle
 

@@ -36,6 +36,7 @@ from maskoban.diffusion.proving import prove_kernels
 from maskoban.diffusion.sampler import blank, draw
 from maskoban.diffusion.schedule import masked_share, rarity, weights
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
+from maskoban.interrupting import uninterrupted
 from maskoban.training.checkpoint import (
     Progress,
     load_checkpoint,
@@ -45,7 +46,6 @@ from maskoban.training.checkpoint import (
     save_checkpoint,
 )
 from maskoban.training.compiling import alike, compiled, present_gradients, prove_gradients
-from maskoban.training.interrupting import uninterrupted
 from maskoban.training.muon import StackedMuon
 from maskoban.training.presets import MEASURING, Preset
 from maskoban.training.processes import Processes
