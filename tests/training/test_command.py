@@ -43,8 +43,9 @@ def log(folder: Path) -> list[dict[str, object]]:
 
 
 def interruptible() -> None:
-    """A process started in the background ignores Ctrl-C; this one shall not."""
+    """A process started in the background ignores Ctrl-C, and one under nohup SIGHUP; this one shall not."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 #: With everything hidden but torch and NumPy, as under a plain Python that has only those.
