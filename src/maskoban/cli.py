@@ -980,6 +980,14 @@ def bulk_verify(
 def bulk_dedupe(
     dataset: Folder,
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the dataset without duplicates.")],
+    against: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="LEVELS",
+            show_default=False,
+            help="Leave out what this holds too: a dataset, levels, or a corpus's name. May be given again.",
+        ),
+    ] = None,
     megabytes: Annotated[int, typer.Option(min=1, help="Memory for finding duplicates.")] = 1024,
 ) -> None:
     """Copy a dataset without duplicates: of each id, the first board is kept.
@@ -991,12 +999,13 @@ def bulk_dedupe(
     \b
     Examples:
       maskoban bulk dedupe dataset unique
+      maskoban bulk dedupe dataset fresh --against boxoban-medium-train
     """
     _check_bulk_needs("pyarrow", "duckdb")
     from maskoban.bulk.deduplicating import deduplicate
 
     with progress_bar("copying", Report(as_json=False)) as progress:
-        manifest = deduplicate(dataset, out, megabytes, progress)
+        manifest = deduplicate(dataset, out, megabytes, progress, against or ())
     _tell_dataset(manifest)
     print(out)
 

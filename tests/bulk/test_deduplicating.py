@@ -6,11 +6,12 @@ import shutil
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from maskoban.boards import MaskobanError
+from maskoban.boards import Level, MaskobanError, write
 from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.deduplicating import deduplicate
 from maskoban.bulk.job import Job, Shard
@@ -53,6 +54,45 @@ def test_a_file_the_manifest_does_not_name_is_not_read(dataset: Path, tmp_path: 
     )
     pq.write_table(earlier, dataset / "data" / "strange.parquet")
     assert deduplicate(dataset, tmp_path / "unique")["boards"] == len(set(table["id"].to_pylist()))
+
+
+@pytest.mark.parametrize("kind", ["dataset", "file", "folder", "corpus"])
+def test_what_other_levels_hold_is_left_out_too_turned_or_not(
+    kind: str,
+    dataset: Path,
+    tmp_path: Path,
+    dice: str,
+    in_process: list[Shard],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    make(Job(64, seed=8), tmp_path / "others", dice)
+    boards = pq.read_table(tmp_path / "others" / "data", columns=["board"])["board"].to_pylist()
+    levels = [Level.parse(board) for board in boards]
+    turned = [Level(np.rot90(level.tokens)) for level in levels]
+    known = {level.id for level in levels}
+    first = dict(reversed(rows(dataset)))
+    kept = {one_id: number for one_id, number in first.items() if one_id not in known}
+    assert 0 < len(kept) < len(first)
+
+    small = Level.parse("#####\n#@$.#\n#####")
+    against: str | Path = tmp_path / "others"
+    if kind == "file":
+        against = tmp_path / "others.sok"
+        write(against, [*turned, small])
+    elif kind == "folder":
+        against = tmp_path / "levels"
+        against.mkdir()
+        write(against / "a.sok", turned[:30])
+        write(against / "b.xsb", [*turned[30:], small])
+    elif kind == "corpus":
+        monkeypatch.setenv("MASKOBAN_CACHE", str(tmp_path))
+        write(tmp_path / "kept.npz", np.stack([level.tokens for level in turned]))
+        against = "kept"
+    deduplicate(dataset, tmp_path / "fresh", against=[against])
+    assert dict(rows(tmp_path / "fresh")) == kept
+    assert verify(tmp_path / "fresh") == []
+    with pytest.raises(MaskobanError, match="without puzzles of"):
+        deduplicate(dataset, tmp_path / "fresh")
 
 
 def test_done_again_damaged_or_interrupted_it_is_the_same(
