@@ -60,6 +60,18 @@ def test_the_page_recovers_when_the_server_stops_during_a_drawing(browser: Brows
     page.context.close()
 
 
+def test_the_colours_chosen_last_time_are_there_before_anything_is_painted(
+    browser: Browser, studio: str
+) -> None:
+    page = person(browser, studio, color_scheme="light")
+    page.click("#theme")
+    page.route("**/main.js", lambda route: route.abort())  # which comes after the first paint
+    page.reload()
+    expect(page.locator("#theme")).to_be_empty()
+    assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
+    page.context.close()
+
+
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_nothing_sticks_out_at_any_size(browser: Browser, studio: str, theme: Any) -> None:
     page = person(browser, studio, color_scheme=theme)
