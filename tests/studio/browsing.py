@@ -76,3 +76,17 @@ def middle(canvas: Locator, row: int, column: int) -> tuple[float, float]:
         box["x"] + (column + 0.5) * box["width"] / len(board[0]),
         box["y"] + (row + 0.5) * box["height"] / len(board),
     )
+
+
+def pinch(page: Page, canvas: Locator, *cells: tuple[int, int]) -> None:
+    """A finger on each of the cells, one after the other; then all go a little apart and leave."""
+    touch = page.context.new_cdp_session(page)
+    at = [middle(canvas, *cell) for cell in cells]
+
+    def fingers(n: int, apart: float = 0) -> list[dict[str, float]]:
+        return [{"x": x + apart * i, "y": y + apart * i, "id": i} for i, (x, y) in enumerate(at[:n])]
+
+    for n in range(1, len(at) + 1):
+        touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": fingers(n)})
+    for kind, points in (("touchMove", fingers(len(at), 40)), ("touchEnd", [])):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})

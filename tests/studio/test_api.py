@@ -78,13 +78,13 @@ def test_dead_cells(studio: str) -> None:
     assert ask(studio, "dead-cells", board="#######\n#@$. ##\n#######")["dead"] == [[1, 1], [1, 4]]
 
 
-@pytest.mark.parametrize("kind", ["xsb", "sok", "slc", "npz"])
+@pytest.mark.parametrize("kind", ["xsb", "sok", "slc", "npz", "npy"])
 def test_convert_there_and_back(studio: str, kind: str) -> None:
     level = {"board": ONE, "title": "One", "author": "Me", "comment": "", "solutions": ["RR"]}
     file = ask(studio, "convert", levels=[level], to=kind)
     again = ask(studio, "convert", content=file["content"], encoding=file["encoding"], to="sok")
     assert [each["board"] for each in again["levels"]] == [ONE]
-    if kind != "xsb":
+    if kind not in ("xsb", "npy"):
         assert again["levels"][0]["title"] == "One"
 
 
@@ -157,3 +157,8 @@ def test_the_shipped_model_draws() -> None:
     from maskoban.diffusion.model import load
 
     assert drawn == [str(level) for level in load().generate(1, seed=7, critic=False)]
+
+
+def test_the_largest_board_may_have_any_line_ending(studio: str) -> None:
+    rows = ["#" * 64, "#@$." + " " * 59 + "#", *["#" + " " * 62 + "#"] * 61, "#" * 64]
+    assert ask(studio, "solve", board="\r\n".join(rows))["pushes"] == 1

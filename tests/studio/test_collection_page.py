@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Download, Page, expect
 
 from maskoban.boards import Level, read, write
+from maskoban.solving import solve, solves
 from tests.studio.browsing import BLOCKED, ROOM, link, paste, person, play, shows
 
 
@@ -99,15 +100,23 @@ def test_titles_are_given_once_and_renaming_is_in_nobodys_way(page: Page, studio
     page.locator("#kept-boards button:text('Play')").nth(1).click()
     shows(page.locator("#play-board"), ROOM)
     # Where nothing more fits, nobody is told otherwise.
-    page.evaluate(
-        """() => {
-            for (let size = 1 << 22; size; size >>= 1)
-                for (let n = 0; n < 4; n++)
-                    try { localStorage.setItem(`fill ${size} ${n}`, "x".repeat(size)); } catch { break; }
-        }"""
-    )
+    full = """() => {
+        for (let size = 1 << 22; size; size >>= 1)
+            for (let n = 0; n < 4; n++)
+                try { localStorage.setItem(Math.random(), "x".repeat(size)); } catch { break; }
+    }"""
     page.goto(studio + link("#####\n#@$.#\n#####"))
+    shows(page.locator("#play-board"), "#####\n#@$.#\n#####")
+    page.evaluate(full)
     page.click("#play-keep")
+    expect(page.locator("#toast")).to_contain_text("is full")
+    page.keyboard.press("ArrowRight")
+    expect(page.locator("#play-message")).to_have_text("Solved in 1 move and 1 push!")
+    expect(page.locator("#toast")).to_contain_text("is full")
+    page.click("[data-tab=collection]")
+    titles.first.fill("A name that is longer than the one before" * 4)
+    page.locator("#toast").evaluate("(toast) => toast.replaceChildren()")
+    page.keyboard.press("Tab")
     expect(page.locator("#toast")).to_contain_text("is full")
 
 
@@ -131,3 +140,103 @@ def test_solutions_are_told_at_once_and_travel_with_the_boards(
     other.set_input_files("#import-file", tmp_path / "all.sok")
     expect(other.locator("#kept-boards")).to_contain_text("solved by you in 2 pushes")
     other.context.close()
+
+
+RAGGED = """
+####
+# .#
+#  ###
+#*@  #
+#  $ #
+#  ###
+####
+""".strip()
+
+
+def test_a_board_is_known_again_however_its_rows_were_written(page: Page, tmp_path: Path) -> None:
+    page.click("[data-tab=collection]")
+    page.click("#import-here")
+    page.fill(
+        "#import-text",
+        f"{RAGGED}\nTitle: First\nAuthor: Her\nComment: Mind the gap.\n\n{ROOM}\nTitle: Second\n",
+    )
+    page.click("#import-go")
+    expect(page.locator("#kept-boards canvas")).to_have_count(2)
+    page.click("#kept-boards button:text('Play') >> nth=0")
+    for letter in solve(Level.parse(RAGGED)).solution:
+        page.keyboard.press({"l": "a", "u": "w", "r": "d", "d": "s"}[letter.lower()])
+    expect(page.locator("#play-message")).to_contain_text("Solved in")
+    page.click("#play-keep")
+    expect(page.locator("#toast")).to_have_text("It is in your collection already.")
+    page.click("[data-tab=collection]")
+    expect(page.locator("#kept-boards .card").first).to_contain_text("solved by you")
+    with page.expect_download() as download:
+        page.click("#export-all")
+    download.value.save_as(tmp_path / "all.sok")
+    first, second = read(tmp_path / "all.sok")
+    assert (str(first), first.title, first.author) == (RAGGED, "First", "Her")
+    assert "Mind the gap." in first.comment
+    assert solves(first, first.solutions[0])
+    assert second.title == "Second"
+
+
+def test_what_went_in_comes_out_again_however_much_it_is(page: Page, tmp_path: Path) -> None:
+    rows = ["#" * 60, "#@$." + " " * 55 + "#", *["#" + " " * 58 + "#"] * 57, "#" * 60]
+    # A wall across the hall, and a last row that is shorter each time.
+    across = ["\n".join([*rows[:i], "#" * 60, *rows[i + 1 :]]) for i in range(3, 43)]
+    boards = sorted(board[:-short] for board in across for short in range(1, 11))
+    page.evaluate(
+        """async (boards) => {
+            const { collection } = await import("/store.js");
+            collection.add(boards.map((board, i) => ({ board, title: `${i} ` + "W".repeat(1500) })));
+        }""",
+        boards,
+    )
+    page.click("[data-tab=collection]")
+    downloads: list[Download] = []
+    page.on("download", lambda download: downloads.append(download))
+    with page.expect_download(lambda download: download.suggested_filename == "collection-4.sok"):
+        page.click("#export-all")
+    assert len(downloads) == 4
+    for download in downloads:
+        download.save_as(tmp_path / download.suggested_filename)
+    assert sorted(str(level) for level in read(tmp_path)) == boards
+    # And all the files at once go in again.
+    page.evaluate("() => localStorage.clear()")
+    page.reload()
+    page.click("#import-here")
+    page.set_input_files("#import-file", sorted(tmp_path.glob("*.sok")))
+    expect(page.locator("#kept")).to_have_text(str(len(boards)))
+
+
+def test_one_bad_file_among_others_is_named_and_costs_them_nothing(page: Page, tmp_path: Path) -> None:
+    for name, board in (("room.xsb", ROOM), ("nonsense.txt", "hello"), ("blocked.xsb", BLOCKED)):
+        (tmp_path / name).write_text(board)
+    page.click("[data-tab=draw]")
+    page.click("#import")
+    page.set_input_files("#import-file", sorted(tmp_path.iterdir()))
+    expect(page.locator("#toast")).to_contain_text(
+        "2 of 2 boards were new and are in the collection. nonsense.txt: no level"
+    )
+    expect(page.locator("#kept-boards canvas")).to_have_count(2)
+    page.complaints.clear()  # type: ignore[attr-defined]  # the browser's own remark on the refusal
+
+
+def test_what_was_removed_comes_back_by_keyboard_and_never_twice(page: Page, studio: str) -> None:
+    for board in (ROOM, BLOCKED):
+        paste(page, board)
+        page.click("#draw-keep")
+    page.click("[data-tab=collection]")
+    titles = page.locator("#kept-boards input")
+    for _ in range(2):
+        page.locator("#kept-boards button:text('Remove')").first.click()
+    expect(titles).to_have_count(0)
+    page.keyboard.press("Control+z")
+    expect(titles).to_have_count(1)
+    other = page.context.new_page()
+    other.goto(studio + link(ROOM))
+    other.click("#play-keep")
+    expect(titles).to_have_count(2)
+    page.keyboard.press("Control+z")  # the room, which is there again
+    expect(titles).to_have_count(2)
+    assert page.evaluate("() => JSON.parse(localStorage['maskoban.collection']).length") == 2

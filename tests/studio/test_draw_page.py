@@ -6,10 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from maskoban.boards import read
-from tests.studio.browsing import BLOCKED, ROOM, middle, paste, shows
+from tests.studio.browsing import BLOCKED, ROOM, middle, paste, person, pinch, shows
 from tests.studio.serving import KNOWN
 
 
@@ -217,3 +217,57 @@ def test_the_verdict_is_that_of_the_board_shown(page: Page) -> None:
     with page.expect_event("requestfailed", lambda request: "repair" in request.url):
         page.click("#clear")
     expect(page.locator("#cure")).to_be_hidden()
+
+
+def test_the_answer_of_repair_is_not_talked_over(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/api/rate", lambda route: held.append(route))
+    paste(page, BLOCKED)
+    expect(page.locator("#draw-verdict")).to_have_text("Judging…")
+    page.wait_for_timeout(300)  # until the question is on its way
+    with page.expect_event("requestfailed", lambda request: "rate" in request.url):
+        page.click("#repair")
+    expect(page.locator("#draw-verdict")).to_have_text("Without the outlined wall it can be solved.")
+
+
+def test_two_fingers_paint_nothing(browser: Browser, studio: str) -> None:
+    phone = person(
+        browser, studio, "/#/draw", viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    canvas = phone.locator("#draw-board")
+    blank = canvas.get_attribute("data-board") or ""
+    phone.click("#palette [aria-label=wall]")
+    canvas.scroll_into_view_if_needed()
+    pinch(phone, canvas, (2, 2), (6, 7))
+    expect(canvas).to_have_attribute("data-board", blank)
+    expect(phone.locator("#draw-undo")).to_be_disabled()
+    phone.touchscreen.tap(*middle(canvas, 2, 2))
+    assert (canvas.get_attribute("data-board") or "").split("\n")[2][2] == "#"
+    phone.context.close()
+
+
+def test_the_cursor_is_never_outside_the_board(page: Page) -> None:
+    page.click("[data-tab=draw]")
+    canvas = page.locator("#draw-board")
+    page.fill("[name=height]", "20")
+    page.click("#resize button")
+    canvas.focus()
+    for _ in range(14):
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Control+z")
+    page.keyboard.press("ArrowDown")
+    expect(canvas).to_have_attribute("aria-label", "row 2, column 2, to be drawn")
+
+
+def test_what_is_exported_carries_title_and_solution(page: Page, tmp_path: Path) -> None:
+    page.click("[data-tab=draw]")
+    page.click("#import")
+    page.fill("#import-text", "#####\n#@$.#\n#####\nTitle: One push\nSolution:\nR\n")
+    page.click("#import-go")
+    expect(page.locator("#importing")).to_be_hidden()
+    with page.expect_download() as download:
+        page.select_option("#export select", "sok")
+        page.click("#export button:text('Export')")
+    download.value.save_as(tmp_path / "board.sok")
+    (level,) = read(tmp_path / "board.sok")
+    assert (level.title, level.solutions) == ("One push", ("R",))

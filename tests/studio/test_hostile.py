@@ -22,7 +22,7 @@ RLE_BOMB = "".join(f"{ONE}\nTitle: {i}\n\n" + "Solution:\n99999r\n\n" * 10 for i
 HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("65 rows", "solve", {"board": "#\n" * 65 + "@"}, 422, "more than 64 rows"),
     ("a row of 65 cells", "solve", {"board": "#" * 65}, 422, "a row of 65 cells"),
-    ("a huge board", "solve", {"board": "#" * 100_000}, 422, "at most 4160 characters"),
+    ("a huge board", "solve", {"board": "#" * 100_000}, 422, "at most 4224 characters"),
     ("an empty board", "solve", {"board": "   "}, 422, "an empty board"),
     ("a letter that is no tile", "solve", {"board": "#x#"}, 422, "should match pattern"),
     ("a number for a board", "solve", {"board": 7}, 422, "valid string"),

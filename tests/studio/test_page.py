@@ -12,7 +12,8 @@ from playwright.sync_api import Browser, Page, expect
 from maskoban.boards import Level
 from maskoban.pictures.surroundings import looks
 from maskoban.studio.app import create_app
-from tests.studio.browsing import ROOM, link, paste, person
+from maskoban.studio.guard import Door
+from tests.studio.browsing import ROOM, link, paste, person, shows
 from tests.studio.serving import known_model, serving
 from tests.studio.test_command import command
 
@@ -193,3 +194,57 @@ def test_boards_look_as_in_all_other_pictures(page: Page) -> None:
     for board, text, seen in zip(boards, texts, found, strict=True):
         if Level.parse(text).shape == board.shape:
             assert looks(board.astype(np.uint8)).ravel().tolist() == seen
+
+
+def test_the_page_works_where_the_browser_keeps_nothing(browser: Browser, studio: str) -> None:
+    context = browser.new_context()
+    page = context.new_page()
+    errors: list[str] = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
+    page.add_init_script(
+        """for (const name of ["localStorage", "sessionStorage"])
+            Object.defineProperty(window, name, { get() { throw new DOMException("no", "SecurityError"); } });"""
+    )
+    page.goto(studio + link(ROOM))
+    shows(page.locator("#play-board"), ROOM)
+    page.click("#play-keep")
+    expect(page.locator("#toast")).to_contain_text("nothing was kept")
+    page.click("[data-tab=watch]")
+    page.fill("[name=count]", "1")
+    page.click("#generate")
+    expect(page.locator("#watch-boards .verdict b")).to_have_count(1)
+    assert errors == []
+    context.close()
+
+
+def test_the_colours_follow_the_system_until_they_are_chosen(browser: Browser, studio: str) -> None:
+    page = person(browser, studio, color_scheme="light")
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html[data-theme=dark]")).to_be_attached()
+    page.click("#theme")
+    page.emulate_media(color_scheme="light")
+    page.emulate_media(color_scheme="dark")
+    expect(page.locator("html[data-theme=light]")).to_be_attached()
+    page.context.close()
+
+
+def test_a_server_that_is_back_with_another_token_says_so(browser: Browser) -> None:
+    with serving(create_app(known_model, Door("127.0.0.1", "one"))) as address:
+        page = person(browser, address, "/?token=one")
+    page.click("#generate")
+    expect(page.locator("#offline")).to_be_visible()
+    with serving(create_app(known_model, Door("127.0.0.1", "two")), int(address.rpartition(":")[2])):
+        expect(page.locator("#offline")).to_be_hidden()
+        expect(page.locator("#toast")).to_contain_text("token")
+    page.context.close()
+
+
+def test_whoever_uses_keys_sees_where_they_are(page: Page) -> None:
+    page.click("[data-tab=draw]")
+    page.click("#import")
+    for _ in range(6):
+        page.keyboard.press("Tab")
+        if page.evaluate("() => document.activeElement.id") == "import-file":
+            break
+    outline = page.locator("label.button").evaluate("(label) => getComputedStyle(label).outlineWidth")
+    assert outline == "3px"

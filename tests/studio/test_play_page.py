@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from maskoban.boards import Level
 from maskoban.solving import solve, solves
-from tests.studio.browsing import ROOM, link, middle, person, play, shows
+from tests.studio.browsing import ROOM, link, middle, person, pinch, play, shows
 from tests.studio.serving import known_model
 
 
@@ -271,3 +271,69 @@ def test_what_is_wrong_with_a_board_is_said_and_stays_said(page: Page, studio: s
     page.goto(studio + link("#####\n#@ *#\n#####"))
     page.click("#hint")
     expect(message).to_have_text("It is solved.")
+
+
+def test_a_box_in_hand_is_put_down_when_the_solution_is_played(page: Page, studio: str) -> None:
+    # The far box can be reached only while no box stands in the door.
+    two_rooms = "##########\n#   #    #\n#@$    $.#\n#   # .  #\n#   ######\n##########"
+    canvas = play(page, studio, two_rooms)
+    page.click("#solution summary")
+    page.locator("#speed").fill("1")
+    page.mouse.click(*middle(canvas, 2, 7))
+    page.click("#solution-play")
+    expect(page.locator("#pushes")).to_have_text("2")
+    page.click("#solution-play")  # pauses, with the near box in the door
+    pushes = page.locator("#pushes").inner_text()
+    page.mouse.click(*middle(canvas, 2, 6))  # where the far box could have gone at the beginning
+    expect(page.locator("#pushes")).to_have_text(pushes)
+    nowhere = page.evaluate(
+        """async (text) => {
+            const { Game } = await import("/game.js"), { parse } = await import("/board.js");
+            return new Game(parse(text)).walkTo(27);
+        }""",
+        two_rooms.replace("#@$    $.#", "#@  $  $.#"),
+    )
+    assert nowhere is None
+
+
+def test_an_answer_for_another_position_is_dropped(browser: Browser, studio: str) -> None:
+    page = person(browser, studio, link(ROOM), reduced_motion="no-preference")
+    canvas, held = page.locator("#play-board"), []
+    page.route("**/api/solve", lambda route: held.append(route))
+    page.click("#solution summary")
+    for asked in ("#solution-play", "#hint"):
+        page.uncheck("#warn")
+        page.click(asked)
+        expect(page.locator("#play-message")).to_have_text("Thinking…")
+        with page.expect_event("requestfailed", lambda request: "solve" in request.url):
+            page.mouse.click(*middle(canvas, 5, 6))  # a walk of many steps
+        expect(page.locator("#moves")).to_have_text("7")
+        expect(page.locator("#play-message")).to_have_text("")
+        expect(page.locator("#pushes")).to_have_text("0")
+        page.keyboard.press("r")
+    page.context.close()
+
+
+def test_two_fingers_are_no_move(browser: Browser, studio: str) -> None:
+    phone = person(
+        browser, studio, link(ROOM), viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True
+    )
+    pinch(phone, phone.locator("#play-board"), (5, 5), (3, 3))
+    shows(phone.locator("#play-board"), ROOM)
+    expect(phone.locator("#moves")).to_have_text("0")
+    phone.context.close()
+
+
+def test_help_that_was_chosen_stays_and_edit_takes_the_board_with_its_title(page: Page, studio: str) -> None:
+    play(page, studio, ROOM)
+    page.check("#shade")
+    page.uncheck("#warn")
+    page.reload()
+    expect(page.locator("#shade")).to_be_checked()
+    expect(page.locator("#warn")).not_to_be_checked()
+    page.click("#play-keep")
+    page.click("[data-tab=collection]")
+    page.click("#kept-boards button:text('Play')")
+    page.keyboard.press("ArrowDown")
+    page.click("#play-edit")
+    shows(page.locator("#draw-board"), ROOM)

@@ -114,3 +114,31 @@ def test_what_a_finger_asked_for_stays_to_be_read(browser: Browser, studio: str)
     phone.locator("#scrubber output").tap()
     expect(phone.locator("#chances")).to_be_hidden()
     phone.context.close()
+
+
+def test_a_window_that_is_left_half_way_has_it_all_again(browser: Browser) -> None:
+    with serving(create_app(lambda: known_model(0.05))) as address:
+        page = person(browser, address)
+        page.click("#generate")
+        expect(page.locator("#watch-at")).to_have_text(re.compile(r"cell ([5-9]|[12]\d) of 64"))
+        page.reload()
+        expect(page.locator("#watch-boards canvas")).to_have_count(6)
+        expect(page.locator("#watch-boards .verdict").first).to_contain_text("Stopped.")
+        half = page.locator("#watch-boards canvas").first.get_attribute("data-board") or ""
+        assert 30 < half.count("?") < 64
+        page.context.close()
+
+
+def test_boards_that_were_not_judged_when_the_window_was_left_are_judged_then(page: Page) -> None:
+    page.fill("[name=count]", "2")
+    page.click("#generate")
+    verdicts = page.locator("#watch-boards .verdict b")
+    expect(verdicts).to_have_count(2)
+    page.evaluate(
+        """() => {
+            const told = JSON.parse(sessionStorage["maskoban.watch"]).filter(([name]) => name !== "judged");
+            addEventListener("pagehide", () => (sessionStorage["maskoban.watch"] = JSON.stringify(told)));
+        }"""
+    )
+    page.reload()
+    expect(verdicts).to_have_text(["solved, easy"] * 2)

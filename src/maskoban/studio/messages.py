@@ -6,18 +6,20 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from maskoban.studio.worker import MAX_LEVELS
+
 #: Boards of one drawing; bytes of a request; seconds a search and a repair may take.
 MAX_COUNT = 16
 MAX_BODY = 1_000_000
 MAX_SECONDS = 10.0
 REPAIR_SECONDS = 20.0
 
-#: 64 rows of 64 letters.
+#: 64 rows of 64 letters, each with the line ending of any system.
 Board = Annotated[
     str,
     Field(
         min_length=1,
-        max_length=64 * 65,
+        max_length=64 * 66,
         pattern=r"^[#@$.*+?_\- \n\r]+$",
         description="A board as text, a row a line, of # @ $ . * + ? and floor (space, - or _); at most 64 x 64.",
         examples=["#####\n#@$.#\n#####"],
@@ -31,7 +33,7 @@ Steps = Annotated[
 ]
 Cell = Annotated[list[int], Field(min_length=2, max_length=2, description="Row and column.")]
 Verdict = Literal["solved", "unsolvable", "unknown", "malformed"]
-Format = Literal["xsb", "sok", "slc", "boxoban", "npz"]
+Format = Literal["xsb", "sok", "slc", "boxoban", "npz", "npy"]
 Encoding = Literal["text", "base64"]
 
 
@@ -119,7 +121,7 @@ class Convert(_Asked):
     encoding: Encoding = Field(
         "text", description="How the content is written; .npz and .npy files need base64."
     )
-    levels: list[Level] | None = Field(None, min_length=1, max_length=1000)
+    levels: list[Level] | None = Field(None, min_length=1, max_length=MAX_LEVELS)
     to: Format = "xsb"
 
     @model_validator(mode="after")

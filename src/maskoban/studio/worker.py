@@ -24,7 +24,7 @@ from maskoban.solving import Limits, dead_cells, rate, repair, solve, solves
 Job = dict[str, Any]
 
 #: Levels one conversion may hold, letters of all of them together, and steps an animation may show.
-MAX_LEVELS = 1000
+MAX_LEVELS = 10_000
 MAX_LETTERS = 4_000_000
 MAX_STEPS = 1500
 
@@ -86,7 +86,7 @@ def _convert(job: Job) -> Job:
     ]
     out = io.BytesIO()
     FORMATS[job["to"]].write(out, levels)
-    if job["to"] == "npz":
+    if job["to"] in ("npz", "npy"):
         return {"levels": described, "content": b64encode(out.getvalue()).decode(), "encoding": "base64"}
     return {"levels": described, "content": out.getvalue().decode(), "encoding": "text"}
 
@@ -113,7 +113,7 @@ def _read(content: str, encoding: str) -> list[Level]:
     letters = 0
     for level in FORMATS[detect(data[:4096])].read(io.BytesIO(data), "content"):
         if len(levels) == MAX_LEVELS:
-            raise LevelFileError("content", f"more than {MAX_LEVELS} levels; send fewer at a time")
+            raise LevelFileError("content", f"more than {MAX_LEVELS:,} levels; send fewer at a time")
         # Counted while they are read: a short file may stand for an endless one.
         letters += level.tokens.size + len(level.comment) + sum(map(len, level.solutions))
         if letters > MAX_LETTERS:

@@ -17,7 +17,7 @@ function connected(now) {
 function lookAgain() {
   setTimeout(async () => {
     try {
-      connected((await fetch("/api/health")).ok);
+      connected((await fetch("/api/health")).status < 500); // who refuses is there
     } catch {
       // still away
     }

@@ -34,6 +34,9 @@ export function format({ height, width, cells }) {
   return Array.from({ length: height }, (_, r) => row(r)).join("\n");
 }
 
+// A board as every part of the page writes it: all rows of one length, floor as spaces. It is known by this text.
+export const standard = (text) => format(parse(text));
+
 export const copy = (board) => ({ ...board, cells: board.cells.slice() });
 
 export function filled(height, width, tile) {

@@ -3,11 +3,13 @@
 import { ask } from "./api.js";
 import { parse } from "./board.js";
 import { $, button, download, el, enable, plural, toast } from "./dom.js";
-import { best, collection, onStored, pushesOf } from "./store.js";
+import { FULL, best, collection, onStored, pushesOf } from "./store.js";
 import { BoardView } from "./view.js";
 
 const EMPTY = el("p", { className: "empty", textContent: "Nothing kept yet. Keep boards from Watch, Play or Draw." });
+const MAX_BYTES = 600_000, MAX_TITLE = 1000, MAX_COMMENT = 10_000; // what the server takes at once, with room to spare
 const cards = new Map(); // by board
+const removed = []; // what puts back each board that was taken out
 let open;
 
 // Of a thousand boards only those on the screen are worth drawing.
@@ -24,6 +26,7 @@ export function start(does) {
   ({ open } = does);
   $("import-here").onclick = does.importDialog;
   $("export-all").onclick = exportAll;
+  addEventListener("keydown", onUndoKey);
   onStored(show);
   show();
 }
@@ -58,7 +61,7 @@ function card(board) {
   const one = { board, take, name, view: new BoardView(canvas) };
   function rename() {
     name.value = name.value.trim() || "Board";
-    collection.rename(board, name.value);
+    if (!collection.rename(board, name.value)) toast(FULL);
     one.view.name(`${name.value}. `);
   }
   one.tell = (title, solution) => {
@@ -75,16 +78,47 @@ function card(board) {
 function remove(board) {
   const { node, name } = cards.get(board);
   const next = node.nextElementSibling ?? node.previousElementSibling;
-  const putBack = collection.remove(board);
+  removed.push(collection.remove(board));
   (next?.querySelector("button:last-child") ?? $("import-here")).focus();
-  toast(`${name.value} is removed.`, "Undo", putBack);
+  toast(`${name.value} is removed.`, "Undo", undo);
+}
+
+const undo = () => removed.pop()?.();
+
+function onUndoKey(event) {
+  if ($("collection").hidden || event.target.closest?.("input, textarea, select, dialog")) return;
+  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.key !== "z") return;
+  event.preventDefault();
+  undo();
+}
+
+// The kept boards as levels, in as many parts as the server takes: mostly one.
+function parts() {
+  const solved = best.all(), found = [[]];
+  let bytes = 0;
+  for (const { board, title, author = "", comment = "" } of collection.all()) {
+    const level = {
+      board,
+      title: title.slice(0, MAX_TITLE),
+      author: author.slice(0, MAX_TITLE),
+      comment: comment.slice(0, MAX_COMMENT),
+      solutions: solved[board] ? [solved[board]] : [],
+    };
+    const size = new Blob([JSON.stringify(level)]).size;
+    if (bytes + size > MAX_BYTES && bytes) found.push([]), (bytes = 0);
+    found.at(-1).push(level);
+    bytes += size;
+  }
+  return found;
 }
 
 async function exportAll() {
   try {
-    const solved = best.all();
-    const levels = collection.all().map(({ board, title }) => ({ board, title, solutions: solved[board] ? [solved[board]] : [] }));
-    download((await ask("convert", { levels, to: "sok" })).content, "collection.sok");
+    const all = parts();
+    for (const [i, levels] of all.entries()) {
+      const { content } = await ask("convert", { levels, to: "sok" });
+      download(content, all.length > 1 ? `collection-${i + 1}.sok` : "collection.sok");
+    }
   } catch (error) {
     toast(error.message);
   }

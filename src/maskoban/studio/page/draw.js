@@ -4,7 +4,7 @@ import { ask, askFile, listen, onConnection } from "./api.js";
 import { FLOOR, GOAL, MASK, NAMES, PLAYER_ON_GOAL, arrowTo, copy, filled, format, has, line, parse, resized } from "./board.js";
 import { $, Newest, button, copyText, download, el, enable, judgementNode, plural, toast } from "./dom.js";
 import { linkTo } from "./share.js";
-import { table } from "./store.js";
+import { best, table } from "./store.js";
 import { BoardView, cellName, tileIcon } from "./view.js";
 
 const SUGGESTIONS = 6;
@@ -19,13 +19,14 @@ export function start({ open, keepBoard, importDialog }) {
   palette();
   const canvas = view.canvas;
   canvas.onpointerdown = (event) => {
+    if (!event.isPrimary) return giveUp();
     if (event.button) return;
     canvas.setPointerCapture(event.pointerId);
     stroke = { before: board, last: -1 };
     onStroke(event);
   };
-  canvas.onpointermove = (event) => stroke && onStroke(event);
-  canvas.onpointerup = canvas.onpointercancel = () => (stroke = null);
+  canvas.onpointermove = (event) => event.isPrimary && stroke && onStroke(event);
+  canvas.onpointerup = canvas.onpointercancel = (event) => event.isPrimary && (stroke = null);
   canvas.onkeydown = onKey;
   addEventListener("keydown", onUndoKey);
   canvas.onblur = () => ((cursor = undefined), show());
@@ -34,7 +35,6 @@ export function start({ open, keepBoard, importDialog }) {
   click("repair", repair);
   click("cure", applyCure);
   click("draw-undo", undo);
-  const title = () => (format(board) === named.text ? named.title : "");
   click("draw-play", () => open("play", format(board), title()));
   click("draw-keep", () => keepBoard(format(board), title()));
   click("hide-all", () => change(filled(board.height, board.width, MASK)));
@@ -60,6 +60,9 @@ export function start({ open, keepBoard, importDialog }) {
     set(filled(10, 10, MASK)); // nothing there, or nothing that is a board
   }
 }
+
+// The title the board came in with, as long as it is that board.
+const title = () => (format(board) === named.text ? named.title : "");
 
 // A board from elsewhere. What was drawn is an Undo away; suggestions for it are of no more use.
 export function load(text, title = "") {
@@ -129,6 +132,12 @@ function onStroke(event) {
   }
 }
 
+// A second finger has come: what the first one painted was not meant.
+function giveUp() {
+  if (stroke && board !== stroke.before) undo();
+  stroke = null;
+}
+
 // Paints cells of one stroke, which can be undone as a whole, back to the board before it.
 function paint(cells, before) {
   if (cells.every((cell) => board.cells[cell] === tile)) return;
@@ -158,6 +167,7 @@ function undo() {
 }
 
 function set(next) {
+  if (next.height !== board?.height || next.width !== board.width) cursor = undefined;
   board = next;
   repairing.cancel();
   cure = [];
@@ -239,6 +249,7 @@ function suggestion(number, given) {
 }
 
 async function repair() {
+  judging.cancel();
   say("Looking for a wall to take away…");
   try {
     const found = await repairing.run((signal) => ask("repair", { board: format(board), walls: 2 }, signal));
@@ -271,7 +282,8 @@ function applyCure() {
 async function exportAs(kind) {
   const text = format(board);
   if (kind === "xsb" || kind === "sok") {
-    const { content } = await ask("convert", { levels: [{ board: text, title: "maskoban" }], to: kind });
+    const level = { board: text, title: title() || "maskoban", solutions: [best.of(text)].filter(Boolean) };
+    const { content } = await ask("convert", { levels: [level], to: kind });
     download(content, `board.${kind}`);
   } else if (kind === "png" || kind === "gif") {
     download(await askFile("picture", { board: text, format: kind }), `board.${kind}`);

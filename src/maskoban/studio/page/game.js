@@ -110,15 +110,16 @@ export class Game {
       }
     return came;
   }
+  // The letters of such a walk; null where it does not lead.
   pathIn(came, to) {
+    if (!came[to]) return null;
     let path = "";
     for (let cell = to; came[cell] !== START; cell -= this.offsets[path[0]]) path = LETTERS[came[cell] - 1] + path;
     return path;
   }
 
   walkTo(cell) {
-    const came = this.walks(this.player);
-    return came[cell] ? this.pathIn(came, cell) : null;
+    return this.pathIn(this.walks(this.player), cell);
   }
 
   // Breadth first over (box, side the player stands on): the fewest pushes from here to every cell in reach. Returns a

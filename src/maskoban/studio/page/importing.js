@@ -9,10 +9,11 @@ import { FULL, best, collection } from "./store.js";
 const MAX_FILE = 700_000; // in base64 this stays below what the server takes
 
 export function start(does) {
-  const take = (asked) => bring(asked, does);
+  const take = (...asked) => bring(asked, does);
+  const takeFiles = async (files) => take(...(await Promise.all(Array.from(files, fileContent))));
   $("import-go").onclick = () => take({ content: $("import-text").value });
   $("import-file").onchange = async ({ target }) => {
-    if (target.files[0]) take(await fileContent(target.files[0]));
+    if (target.files.length) await takeFiles(target.files);
     target.value = "";
   };
   addEventListener("dragover", (event) => {
@@ -25,7 +26,7 @@ export function start(does) {
     document.body.classList.remove("dropping");
     if (!event.dataTransfer.files.length) return;
     event.preventDefault();
-    take(await fileContent(event.dataTransfer.files[0]));
+    takeFiles(event.dataTransfer.files);
   });
   addEventListener("paste", (event) => {
     const text = event.clipboardData?.getData("text/plain") ?? "";
@@ -44,7 +45,7 @@ async function fileContent(file) {
   const bytes = new Uint8Array(await file.arrayBuffer());
   let letters = "";
   for (let i = 0; i < bytes.length; i += 8192) letters += String.fromCharCode(...bytes.subarray(i, i + 8192));
-  return { content: btoa(letters), encoding: "base64" };
+  return { name: file.name, content: btoa(letters), encoding: "base64" };
 }
 
 // The moves, in the letters of the rules, if they solve the board.
@@ -53,23 +54,32 @@ function replayed(board, lurd) {
   return game.playable && [...lurd].every((letter) => game.step(letter)) && game.solved ? game.played : null;
 }
 
-// One board is put on the table to draw on; several, or one for the collection, are kept.
-async function bring({ problem, ...asked }, { open, go }) {
-  const say = (sentence) => ($("importing").open ? ($("import-message").textContent = sentence) : toast(sentence));
-  if (problem || !asked.content) return say(problem ?? "There is nothing to import yet.");
+// The levels of one file or text; a sentence is thrown where there are none.
+async function read({ problem, name, ...asked }) {
+  if (problem || !asked.content) throw new Error(problem ?? `${name ? `${name}: there` : "There"} is nothing to import yet.`);
   try {
-    const { levels } = await ask("convert", asked);
-    $("importing").close();
-    const solved = levels.flatMap(({ board, solutions }) => solutions.map((lurd) => [board, replayed(board, lurd)]));
-    best.offer(solved.filter(([, lurd]) => lurd));
-    if (levels.length === 1 && $("collection").hidden) {
-      open("draw", levels[0].board, levels[0].title);
-      return toast("Imported.");
-    }
-    const added = collection.add(levels);
-    go("collection");
-    toast(added === null ? FULL : `${added} of ${levels.length} boards were new and are in the collection.`);
+    return (await ask("convert", asked)).levels;
   } catch (error) {
-    say(error.message.replace(/^content: /, "")); // what the API calls it is nothing to the reader
+    // What the API calls it is nothing to the reader.
+    throw new Error(error.message.replace(/^content: /, name ? `${name}: ` : ""));
   }
+}
+
+// One board is put on the table to draw on; several, or one for the collection, are kept.
+async function bring(files, { open, go }) {
+  const say = (sentence) => ($("importing").open ? ($("import-message").textContent = sentence) : toast(sentence));
+  const results = await Promise.allSettled(files.map(read));
+  const levels = results.flatMap((each) => each.value ?? []), problem = results.find((each) => each.reason)?.reason.message;
+  if (!levels.length) return say(problem);
+  $("importing").close();
+  const solved = levels.flatMap(({ board, solutions }) => solutions.map((lurd) => [board, replayed(board, lurd)]));
+  best.offer(solved.filter(([, lurd]) => lurd));
+  if (levels.length === 1 && $("collection").hidden) {
+    open("draw", levels[0].board, levels[0].title);
+    return toast(problem ?? "Imported.");
+  }
+  const added = collection.add(levels);
+  go("collection");
+  const told = added === null ? FULL : `${added} of ${levels.length} boards were new and are in the collection.`;
+  toast(problem ? `${told} ${problem}` : told);
 }

@@ -68,12 +68,13 @@ $("theme").onclick = () => {
   keep("theme", next);
   theme(next);
 };
+matchMedia("(prefers-color-scheme: dark)").onchange = () => theme();
 $("logo").append(tileIcon(PLAYER));
 for (const button of document.querySelectorAll("[data-tab]")) button.onclick = () => go(button.dataset.tab);
 $("skip").onclick = (event) => (event.preventDefault(), $("main").focus());
 onConnection((there) => {
   $("offline").hidden = there;
-  if (there) toast("The server is back.");
+  if (there) health().then((well) => well && toast("The server is back."), (error) => toast(error.message));
 });
 for (const part of [watchPart, playPart, drawPart, collectionPart, importing]) part.start(does);
 addEventListener("hashchange", route);

@@ -5,7 +5,7 @@ import { format, parse } from "./board.js";
 import { $, Newest, copyText, enable, plural, toast } from "./dom.js";
 import { Game } from "./game.js";
 import { linkTo } from "./share.js";
-import { best, pushesOf, table } from "./store.js";
+import { FULL, best, keep, pushesOf, recall, table } from "./store.js";
 import { BoardView } from "./view.js";
 
 // What the table holds before anybody has put a board on it.
@@ -33,6 +33,7 @@ const watching = new Newest(), hinting = new Newest(), rating = new Newest(), sh
 
 export function start({ open, keepBoard }) {
   view = new BoardView($("play-board"), "The game. ");
+  for (const id of ["shade", "warn"]) $(id).checked = recall(id, $(id).checked);
   const saved = table.recall("play");
   try {
     load(saved.text, saved.title, saved);
@@ -44,7 +45,7 @@ export function start({ open, keepBoard }) {
   canvas.onpointerdown = onDown;
   canvas.onpointermove = onMove;
   canvas.onpointerup = onUp;
-  canvas.onpointercancel = () => ((pressed = null), letGo());
+  canvas.onpointercancel = (event) => event.isPrimary && ((pressed = null), letGo());
   const click = (id, act) => ($(id).onclick = act);
   click("undo", () => act(() => game.undo()));
   click("redo", () => act(() => game.redo()));
@@ -54,11 +55,12 @@ export function start({ open, keepBoard }) {
   click("solution-on", () => withSolution(() => act(() => game.redo())));
   click("solution-play", () => (timer && !queue ? halt() : withSolution(playBack)));
   click("solution-best", () => (aside ? backToOwn() : showBest()));
-  click("play-edit", () => open("draw", format(game.board())));
+  click("play-edit", () => open("draw", text, title));
   click("play-keep", () => keepBoard(text, title));
   click("play-share", async () => (await copyText(linkTo(text)), toast("The link is copied. It carries the board in its address.")));
-  $("shade").onchange = shade;
-  $("warn").onchange = look;
+  for (const [id, act] of [["shade", shade], ["warn", look]]) {
+    $(id).onchange = () => (keep(id, $(id).checked), act());
+  }
   onConnection((there) => there && (rate(), shade(), look()));
 }
 
@@ -143,6 +145,7 @@ function after() {
   hinting.cancel();
   const won = game.playable && game.solved && game.at;
   const record = won && !helped && best.offer([[text, game.played]]);
+  if (record === null) toast(FULL);
   const own = best.of(text);
   $("best").textContent = own ? pushesOf(own) : "–";
   $("solution-best").hidden = !own;
@@ -252,6 +255,7 @@ async function withSolution(then) {
 
 function playBack() {
   halt();
+  letGo(false);
   $("solution-play").textContent = "Pause";
   const on = () => {
     if (!game.redo()) return halt();
@@ -270,6 +274,7 @@ function halt() {
 // A route is walked so that one can see it; the next thing a person does finishes it at once.
 function travel(letters) {
   halt();
+  hinting.cancel(); // the answer would be for where one was
   queue = letters;
   if (still.matches) return finishQueue();
   const on = () => {
@@ -325,6 +330,7 @@ function pushTo(cell) {
 }
 
 function onDown(event) {
+  if (!event.isPrimary) return void (pressed = null); // a second finger: this is no move
   if (!game.playable || event.button) return;
   const cell = view.cellAt(event);
   // Of a double click the second half is not about the box that has just been sent there.

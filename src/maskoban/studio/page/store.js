@@ -1,5 +1,7 @@
 // What the browser keeps: the collection, best solutions, and what was on the table.
 
+import { standard } from "./board.js";
+
 const PREFIX = "maskoban.";
 export const FULL = "The storage of this browser is full: nothing was kept.";
 const listeners = new Set();
@@ -8,17 +10,21 @@ const changed = () => listeners.forEach((listener) => listener());
 // Called when the collection or a best solution has changed, here or in another window.
 export const onStored = (listener) => listeners.add(listener);
 
-export function recall(key, otherwise, storage = localStorage) {
+// Even to name a storage is forbidden where the browser keeps nothing of this page.
+const local = () => localStorage;
+export const session = () => sessionStorage;
+
+export function recall(key, otherwise, storage = local) {
   try {
-    return JSON.parse(storage.getItem(PREFIX + key)) ?? otherwise;
+    return JSON.parse(storage().getItem(PREFIX + key)) ?? otherwise;
   } catch {
     return otherwise;
   }
 }
 
-export function keep(key, value, storage = localStorage) {
+export function keep(key, value, storage = local) {
   try {
-    storage.setItem(PREFIX + key, JSON.stringify(value));
+    storage().setItem(PREFIX + key, JSON.stringify(value));
     return true;
   } catch {
     return false; // full, or forbidden by the browser
@@ -27,9 +33,9 @@ export function keep(key, value, storage = localStorage) {
 
 // What is on the table is each window's own; a new window begins with what was last on any.
 export const table = {
-  recall: (key) => recall(key, null, sessionStorage) ?? recall(key, null),
+  recall: (key) => recall(key, null, session) ?? recall(key, null),
   keep(key, value) {
-    keep(key, value, sessionStorage);
+    keep(key, value, session);
     keep(key, value);
   },
 };
@@ -46,27 +52,28 @@ export const collection = {
     const boards = this.all(), before = boards.length;
     const known = new Set(boards.map((each) => each.board)), titles = new Set(boards.map((each) => each.title));
     let number = 1;
-    for (const { board, title } of levels) {
+    for (const { title, author, comment, ...level } of levels) {
+      const board = standard(level.board);
       if (known.has(board)) continue;
       while (titles.has(`Board ${number}`)) number += 1;
       const named = title || `Board ${number}`;
-      boards.push({ board, title: named, added: Date.now() });
+      boards.push({ board, title: named, author: author || undefined, comment: comment || undefined, added: Date.now() });
       known.add(board);
       titles.add(named);
     }
     const added = boards.length - before;
     return !added || this.save(boards) ? added : null;
   },
-  // Whoever renames a board sees the new name already.
+  // Whoever renames a board sees the new name already; false where there is no room for it.
   rename(board, title) {
-    keep("collection", this.all().map((each) => (each.board === board ? { ...each, title } : each)));
+    return keep("collection", this.all().map((each) => (each.board === board ? { ...each, title } : each)));
   },
   // Takes a board out, and returns what puts it back in its place.
   remove(board) {
     const boards = this.all(), place = boards.findIndex((each) => each.board === board);
     const taken = boards.splice(place, 1);
     this.save(boards);
-    return () => this.save(this.all().toSpliced(place, 0, ...taken));
+    return () => this.all().some((each) => each.board === board) || this.save(this.all().toSpliced(place, 0, ...taken));
   },
 };
 
@@ -78,12 +85,16 @@ const beats = (lurd, old) => !old || (pushesOf(lurd) - pushesOf(old) || lurd.len
 export const best = {
   all: () => recall("best", {}),
   of: (board) => best.all()[board] ?? null,
-  // Pairs of a board and a solution of it; true if one is better than what was known, and kept.
+  // Pairs of a board and a solution of it; true if one is better than what was known, null where there is no room for it.
   offer(solutions) {
     const all = best.all();
     let better = false;
-    for (const [board, lurd] of solutions) if (beats(lurd, all[board])) (all[board] = lurd), (better = true);
-    if (!better || !keep("best", all)) return false;
+    for (const [text, lurd] of solutions) {
+      const board = standard(text);
+      if (beats(lurd, all[board])) (all[board] = lurd), (better = true);
+    }
+    if (!better) return false;
+    if (!keep("best", all)) return null;
     changed();
     return true;
   },

@@ -1,9 +1,9 @@
 // Watch: boards appear as the server tells each commit; any moment of the drawing can be looked at again.
 
-import { listen } from "./api.js";
+import { ask, listen } from "./api.js";
 import { MASK, NAMES, arrowTo, copy, format, parse } from "./board.js";
 import { $, Newest, button, el, enable, judgementNode, toast } from "./dom.js";
-import { keep, recall } from "./store.js";
+import { keep, recall, session } from "./store.js";
 import { BoardView, cellName, tileIcon } from "./view.js";
 
 const drawing = new Newest();
@@ -27,9 +27,11 @@ export function start({ open, keepBoard }) {
   $("watch-play").onclick = () => (playing ? pause() : play());
   $("watch-boards").append(el("p", { className: "empty", textContent: "Press Generate, and see boards appear cell by cell." }));
   // What this window drew last is told again.
-  for (const [name, data] of recall("watch", [], sessionStorage)) hear(name, data, does, false);
+  for (const [name, data] of recall("watch", [], session)) hear(name, data, does, false);
   if (boards.length) show(steps);
   stopped();
+  boards.filter((one) => one.text !== null && !one.verdict.hasChildNodes()).forEach(judge);
+  addEventListener("pagehide", remember); // in the middle of a drawing, perhaps
 }
 
 async function generate(form, does) {
@@ -50,7 +52,7 @@ async function generate(form, does) {
   } catch (error) {
     toast(error.message);
   }
-  keep("watch", told, sessionStorage);
+  remember();
   stopped();
   $("generate").textContent = "Generate";
   enable($("generate"), true);
@@ -89,6 +91,17 @@ function hear(name, data, does, live = true) {
     return toast(data.message);
   }
   told.push([name, data]);
+}
+
+const remember = () => keep("watch", told, session);
+
+// A board that was finished when this window was left, and not yet judged.
+async function judge({ number, text }) {
+  try {
+    hear("judged", { number, judgement: await ask("rate", { board: text }) });
+  } catch {
+    // as little is known of it as before
+  }
 }
 
 // Boards that were not drawn to the end can be gone on with.
