@@ -423,7 +423,12 @@ def train(context: typer.Context) -> None:
 
 @app.command()
 def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a training run, or of a model.")],
+    run: Annotated[
+        str,
+        typer.Argument(
+            metavar="RUN", help="Folder of a training run or of a model, or a shipped model's name."
+        ),
+    ],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the model.")],
     name: Annotated[
         str | None, typer.Option(show_default="the model's, or the preset's", help="Name of the model.")

@@ -95,6 +95,7 @@ def test_blanks_around_text_and_empty_solutions_are_dropped():
             lambda: Level([[0.5]]),
             "a board is a two-dimensional array of whole numbers, not 2-dimensional float64",
         ),
+        (lambda: Level([[0, 1], [2]]), "a board is a two-dimensional array; its rows have different lengths"),
         (lambda: Level(np.zeros((65, 2), int)), "a board of 65x2; expected 1x1 to 64x64"),
         (lambda: Level(np.zeros((0, 2), int)), "a board of 0x2; expected 1x1 to 64x64"),
         (lambda: Level([[8]]), "a board holds tokens 0 to 7, not 8 to 8"),

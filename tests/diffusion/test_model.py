@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 import maskoban
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, MASK, PLAYER, WALL
-from maskoban.diffusion.model import How, Model, Precision, load, shipped, weights_hash
+from maskoban.diffusion.model import How, Model, Precision, load, model_folder, shipped, weights_hash
 from maskoban.evaluation.sample import identity
+from maskoban.training.checkpoint import named_folder
 from tests.diffusion.dummies import Dummy
 
 QUICK = 4  # network evaluations a board
@@ -444,3 +445,29 @@ def test_weights_are_told_apart_by_their_files(model: Model, tmp_path: Path) -> 
 def test_a_board_as_text_is_refused_in_a_sentence() -> None:
     with pytest.raises(MaskobanError, match="a board is a Level or an array of tokens, not a str"):
         load().complete("#?#")  # type: ignore[arg-type]
+
+
+def test_a_path_is_a_path_and_only_the_bare_word_a_shipped_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    mine = tmp_path / "best"
+    mine.mkdir()
+    assert model_folder("best") != mine
+    for source in ("./best", "best/", Path("best"), str(mine)):
+        assert model_folder(source).resolve() == mine
+        assert named_folder(source).resolve() == mine
+    assert named_folder("best") == model_folder("best")
+
+
+@pytest.mark.parametrize("seed", [1.5, None, "7", 2**64, -(2**63) - 1])
+def test_a_seed_is_a_whole_number_of_64_bits(model: Model, seed: Any) -> None:
+    with pytest.raises(MaskobanError, match="a seed is a whole number of 64 bits, not "):
+        model.sample(1, seed=seed, steps=1)
+
+
+def test_boards_are_counted_from_zero_and_have_a_box(model: Model) -> None:
+    with pytest.raises(MaskobanError, match="boards of a seed are counted from 0, not -1"):
+        model.sample(1, first=-1, steps=1)
+    with pytest.raises(MaskobanError, match="a board has at least 1 box, not 0"):
+        model.generate(1, boxes=0, steps=1)

@@ -43,11 +43,17 @@ def test_gymnasium_finds_it_by_its_name(import_first: str) -> None:
 
 
 def test_an_episode_is_cut_off_after_120_steps_or_as_many_as_asked_for() -> None:
-    for asked, limit in (({}, 120), ({"max_episode_steps": 7}, 7)):
-        env = gymnasium.make(ID, levels=[ROOM], **asked)
+    asked: dict[str, Any]
+    for asked, limit in (({}, 120), ({"max_episode_steps": None}, 120), ({"max_episode_steps": 7}, 7)):
+        env, envs = (
+            gymnasium.make(ID, levels=[ROOM], **asked),
+            gymnasium.make_vec(ID, 1, levels=[ROOM], **asked),
+        )
         env.reset(seed=0)
+        envs.reset(seed=0)
         cut = [env.step(2)[3] for _ in range(limit)]
         assert cut == [False] * (limit - 1) + [True]
+        assert cut == [bool(envs.step(np.array([2]))[3][0]) for _ in range(limit)]
 
 
 def titles(env: gymnasium.Env, episodes: int, seed: int | None) -> list[str]:

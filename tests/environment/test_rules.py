@@ -76,7 +76,7 @@ def test_the_plain_environment_plays_by_the_rules(board: Tokens, wishes: list[in
 @given(st.lists(st.tuples(playable(), actions), min_size=1, max_size=5))
 def test_the_vectorised_environment_plays_by_the_rules(games: list[tuple[Tokens, list[int]]]) -> None:
     boards = [board for board, _ in games]
-    envs = SokobanVectorEnv(len(games), levels=boards, max_episode_steps=None)
+    envs = SokobanVectorEnv(len(games), levels=boards, max_episode_steps=-1)
     seen, _ = envs.reset(seed=0, options={"level": boards})
     for (board, _), start in zip(games, seen, strict=True):
         assert np.array_equal(start[: board.shape[0], : board.shape[1]], board)

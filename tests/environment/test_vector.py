@@ -125,7 +125,7 @@ def test_what_can_be_wrong() -> None:
         return str(caught.value)
 
     assert refusal(0, TWO) == "num_envs must be at least 1, not 0"
-    assert refusal(2, TWO, max_episode_steps=0) == "max_episode_steps must be at least 1, or None, not 0"
+    assert refusal(2, TWO, max_episode_steps=0) == "max_episode_steps must be at least 1, or -1, not 0"
     modes = "NextStep, SameStep, Disabled"
     assert refusal(2, TWO, autoreset_mode="never") == f"autoreset_mode is one of {modes}, not 'never'"
     assert refusal(2, TWO, render_mode="human").startswith("a render mode is None, rgb_array or ansi")

@@ -243,3 +243,9 @@ def compare(boards: Tokens, walls: int, cures: list[tuple[tuple[Cell, ...], ...]
     for board, known, one, many in zip(boards, cures, first, every, strict=True):
         verdict = "repaired" if known else "unrepaired"
         assert (one, many) == (Repair(verdict, walls=known[:1]), Repair(verdict, walls=known)), Level(board)
+
+
+def test_a_cure_is_applied_to_arrays_too() -> None:
+    blocked = Level.parse("#######\n#@$#.##\n#######")
+    for level in (blocked, Level.parse("#######\n#@$ .##\n#######")):
+        assert repair(level.tokens).apply(level.tokens) == repair(level).apply(level)

@@ -21,6 +21,7 @@ import torch
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.tensorfile import load_folder, save_tensors
+from maskoban.evaluation.training_log import read_training
 from maskoban.interrupting import uninterrupted
 from maskoban.training import loop
 from maskoban.training.checkpoint import named_folder
@@ -252,6 +253,30 @@ def test_a_run_that_diverges_ends_and_keeps_the_checkpoint_from_before(tmp_path:
         run.run()
     assert {path.name: path.read_bytes() for path in tmp_path.glob("state*")} == before
     assert "NaN" not in (tmp_path / "log.jsonl").read_text()
+
+
+@pytest.mark.parametrize("how", [{"save_every": 1}, {"stop_at": 3}])
+def test_what_has_diverged_is_not_saved_before_it_is_noticed_either(
+    tmp_path: Path, how: dict[str, Any]
+) -> None:
+    trainer(SMALL, tmp_path, stop_at=2).run()
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("state*")}
+    run = trainer(replace(SMALL, validate_every=100), tmp_path, **how).resume()
+    with torch.no_grad():
+        next(run.network.parameters()).view(-1)[0] = math.inf
+    with pytest.raises(MaskobanError, match="training has diverged"):
+        run.run()
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("state*")} == before
+
+
+def test_half_a_line_in_the_log_costs_no_other(tmp_path: Path) -> None:
+    trainer(SMALL, tmp_path, stop_at=2).run()
+    log = tmp_path / "log.jsonl"
+    log.write_bytes(log.read_bytes()[:-20])
+    trainer(SMALL, tmp_path).resume().run()
+    lines = log.read_text().splitlines()
+    assert [json.loads(line)["event"] for line in lines if "resume" in line] == ["resume"]
+    assert read_training(log).losses[-1].step == SMALL.steps
 
 
 def test_held_out_boards_are_checked_too(tmp_path: Path) -> None:

@@ -130,7 +130,10 @@ def board(tokens: ArrayLike) -> Tokens:
     >>> board([[0, 1], [2, 7]]).dtype
     dtype('uint8')
     """
-    array = np.asarray(tokens)
+    try:
+        array = np.asarray(tokens)
+    except ValueError:
+        raise MaskobanError("a board is a two-dimensional array; its rows have different lengths") from None
     if array.ndim != 2 or array.dtype.kind not in "iu":
         raise MaskobanError(f"a board is a two-dimensional array of whole numbers, not {_described(array)}")
     if not all(1 <= side <= MAX_SIDE for side in array.shape):

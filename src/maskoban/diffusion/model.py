@@ -54,6 +54,7 @@ def load(
 ) -> Model:
     """The shipped model of this name, an exported folder, a training run, or a Hugging Face hub id.
 
+    A shipped name is meant where nothing but the name is given: ``"./best"`` and ``Path("best")`` are folders.
     On a ``cpu`` an exported model runs under ONNX Runtime, in fp32 or with its products in int8 (faster, a little
     off); any other device, and a training run, needs torch and computes in its own precision. ``threads``, all cores by
     default, is how many a cpu computes with; torch then has no more for anything else in this process.
@@ -131,7 +132,7 @@ def _weights() -> Path:
 def model_folder(source: str | os.PathLike[str]) -> Path:
     """Where the model of this name lies: in the package, on disk, or, once downloaded, in the hub's cache."""
     name = os.fspath(source)
-    if (_weights() / name / "model.onnx").is_file():
+    if isinstance(source, str) and name in shipped():
         return _weights() / name
     path = Path(name)
     if path.is_dir():
@@ -175,7 +176,9 @@ def _downloaded(hub_id: str) -> Path:
     try:
         return Path(snapshot_download(hub_id, allow_patterns=HUB_FILES))
     except Exception as error:  # the hub's exceptions share no base worth naming
-        raise MaskobanError(f"{hub_id}: cannot be had from the hub: {str(error).splitlines()[0]}") from error
+        raise MaskobanError(
+            f"{hub_id}: there is no such folder, and it cannot be had from the hub: {str(error).splitlines()[0]}"
+        ) from error
 
 
 class How(TypedDict, total=False):

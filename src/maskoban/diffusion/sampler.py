@@ -142,7 +142,11 @@ class _Work:
     ) -> None:
         if how.critic is not None and critic is None:
             raise MaskobanError("drawing with a critic needs one, and none was given")
-        self.denoiser, self.start, self.seed, self.how = denoiser, start, seed, how
+        if not isinstance(seed, int | np.integer) or not -(2**63) <= seed < 2**64:
+            raise MaskobanError(f"a seed is a whole number of 64 bits, not {seed!r}")
+        if len(numbers) and numbers.min() < 0:
+            raise MaskobanError(f"boards of a seed are counted from 0, not {numbers.min()}")
+        self.denoiser, self.start, self.seed, self.how = denoiser, start, int(seed), how
         self.numbers, self.critic = numbers, critic
         self.inside = drawn_cells(denoiser)
         self.flat = start.reshape(len(start), denoiser.height * denoiser.width).copy()

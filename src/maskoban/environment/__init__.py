@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise MaskobanError("the environment needs gymnasium: pip install 'maskoban[rl]'") from error
 
-from .games import ACTIONS
+from .games import ACTIONS, STEPS
 from .levels import DrawnLevels, LevelSet
 from .plain import SokobanEnv
 from .vector import SokobanVectorEnv
@@ -33,5 +33,5 @@ if ID not in registry:  # a module imported anew must not make gymnasium warn
         ID,
         entry_point="maskoban.environment.plain:SokobanEnv",
         vector_entry_point="maskoban.environment.vector:SokobanVectorEnv",
-        max_episode_steps=120,
+        max_episode_steps=STEPS,
     )

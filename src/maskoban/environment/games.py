@@ -19,7 +19,8 @@ COUNTS = ("boxes_on_goals", "moves", "pushes")
 # The columns of a game's row as in native/play.hpp, and where the counts begin.
 _COLUMNS, _COUNTS = 7, 4
 
-#: More steps than any game has.
+#: Steps of an episode, unless told otherwise; and more than any game has.
+STEPS = 120
 ENDLESS = 2**31 - 1
 
 

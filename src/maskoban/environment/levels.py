@@ -33,6 +33,9 @@ from maskoban.solving.picking import Wishes
 #: How many different boards a vector environment has in play at a time, unless told otherwise.
 TOGETHER = 16
 
+#: Boards are drawn until fewer than one in RAREST is as asked, after the first so many times that number.
+PATIENCE = 3
+
 #: The index of a level that is not of the environment's own.
 NO_INDEX = -1
 
@@ -238,7 +241,7 @@ class _Drawn:
         return self._source.model.titled(board, self._seed, number)
 
     def _draw_until(self, wanted: int) -> None:
-        source, failed = self._source, 0
+        source = self._source
         while self._kept < wanted:
             count = max(self._batch, wanted - self._kept)
             boards = source.model.sample(
@@ -251,10 +254,11 @@ class _Drawn:
             self._kept += int(keep.sum())
             self._drawn += count
             self._batch = min(2 * self._batch, source.batch)
-            failed = 0 if keep.any() else failed + count
-            if failed >= RAREST:
+            if self._kept < wanted and self._drawn >= RAREST * (self._kept + PATIENCE):
                 wished = f" and {source.wishes}" if source.wishes else ""
-                raise MaskobanError(f"none of {failed} boards drawn in a row was playable{wished}; gave up")
+                raise MaskobanError(
+                    f"only {self._kept} of {self._drawn} boards drawn were playable{wished}; gave up"
+                )
 
 
 def as_source(levels: Levels, order: Order | None = None) -> Source:

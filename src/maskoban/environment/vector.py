@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maskoban.boards import Level, MaskobanError, Tokens
 
-from .games import ACTIONS, COUNTS, ENDLESS, Games
+from .games import ACTIONS, COUNTS, ENDLESS, STEPS, Games
 from .levels import NO_INDEX, Episodes, LevelLike, Levels, Order, as_level, as_source, fitted
 from .observations import Observation, Seen, observing
 from .rendering import METADATA, check_render_mode, rendered
@@ -25,7 +25,7 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
     """The same game as `SokobanEnv`, ``num_envs`` of it; docs/environment.md says what the arguments mean.
 
     All environments take their levels from one sequence, in the order in which they begin episodes (the lower index
-    first). ``max_episode_steps`` is None (or gymnasium's -1) for no limit.
+    first). ``max_episode_steps`` is gymnasium's: 120 where it is None, and -1 for no limit.
 
     >>> envs = SokobanVectorEnv(1000, levels=["#####\\n#@$.#\\n#####"])
     >>> boards, infos = envs.reset(seed=7)
@@ -40,17 +40,19 @@ class SokobanVectorEnv(VectorEnv[Seen, NDArray[Any], NDArray[Any]]):
         levels: Levels = None,
         observation: Observation = "tokens",
         render_mode: str | None = None,
-        max_episode_steps: int | None = 120,
+        max_episode_steps: int | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         order: Order | None = None,
     ) -> None:
         check_render_mode(render_mode)
         if num_envs < 1:
             raise MaskobanError(f"num_envs must be at least 1, not {num_envs}")
-        if max_episode_steps is None or max_episode_steps == -1:
+        if max_episode_steps is None:
+            max_episode_steps = STEPS
+        elif max_episode_steps == -1:
             max_episode_steps = ENDLESS
         elif not 1 <= max_episode_steps <= ENDLESS:
-            raise MaskobanError(f"max_episode_steps must be at least 1, or None, not {max_episode_steps}")
+            raise MaskobanError(f"max_episode_steps must be at least 1, or -1, not {max_episode_steps}")
         self.num_envs, self.render_mode = num_envs, render_mode
         self._limit = max_episode_steps
         self._mode = _autoreset_mode(autoreset_mode)

@@ -35,6 +35,8 @@ class Wishes:
     def __post_init__(self) -> None:
         if self.difficulty is not None and self.difficulty not in WORDS:
             raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {self.difficulty!r}")
+        if self.boxes is not None and self.boxes < 1:
+            raise MaskobanError(f"a board has at least 1 box, not {self.boxes}")
 
     def __bool__(self) -> bool:
         return self != Wishes()

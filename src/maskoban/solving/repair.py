@@ -52,7 +52,7 @@ class Repair:
     reason: str = ""
     walls: tuple[tuple[Cell, ...], ...] = ()
 
-    def apply(self, level: Level) -> Level:
+    def apply(self, level: LevelLike) -> Level:
         """The level without the walls of its first cure; as it is where there is none.
 
         >>> level = Level.parse("#######\\n#@$#.##\\n#######")
@@ -61,6 +61,7 @@ class Repair:
         #@$ .##
         #######
         """
+        level = level if isinstance(level, Level) else Level(np.asarray(level))
         if not self.walls:
             return level
         tokens = level.tokens.copy()

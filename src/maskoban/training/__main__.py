@@ -42,7 +42,6 @@ def parser() -> argparse.ArgumentParser:
     begin.add_argument("--resume", action="store_true", help="go on from the checkpoint in --out")
     begin.add_argument(
         "--start-from",
-        type=Path,
         metavar="RUN",
         help="begin with the weights of another run, or of a model, and a fresh schedule",
     )

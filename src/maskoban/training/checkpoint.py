@@ -111,9 +111,14 @@ def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, d
 
 
 def named_folder(model: str | Path) -> Path:
-    """The folder of a model in the package by its name, or the place itself."""
-    shipped = Path(__file__).parents[1] / "weights" / model
-    return shipped if shipped.is_dir() else Path(model)
+    """The folder of a model in the package by its bare name, or the place itself.
+
+    >>> named_folder("best").parent.name, named_folder("./best").parent.name
+    ('weights', '')
+    """
+    weights = Path(__file__).parents[1] / "weights"
+    shipped = isinstance(model, str) and model in {place.name for place in weights.glob("*")}
+    return weights / model if shipped else Path(model)
 
 
 def restore_optimizer(

@@ -41,7 +41,7 @@ from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
 from maskoban.diffusion.tensorfile import in_eight_bits, read_header, save_tensors, widened
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.interrupting import uninterrupted
-from maskoban.training.checkpoint import Progress, load_checkpoint
+from maskoban.training.checkpoint import Progress, load_checkpoint, named_folder
 from maskoban.training.critic import FILE
 from maskoban.training.network_graphs import critic_graph, network_graph
 from maskoban.training.pruning import leave_out_idle
@@ -51,7 +51,7 @@ TOLERANCE = 1e-3
 
 
 def export(
-    run: Path,
+    run: str | Path,
     out: Path,
     name: str | None = None,
     polish: int | None = None,
@@ -63,8 +63,8 @@ def export(
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``.
 
-    ``run`` may also be a model that was exported before: its name, sweeps, bits and critic stay where nothing else is
-    said.
+    ``run`` may also be a model that was exported before, a shipped one by its name: what it is called, its sweeps, bits
+    and critic stay where nothing else is said.
     ``bits`` of a weight are 16, or 8. ``polish`` is how many sweeps the model draws with where nothing else is asked.
     ``critic`` is the folder of a critic's run, or of a model that has one: ``critic.safetensors`` and ``critic.onnx``
     are written too, and drawings are kept with probability min(1, exp(score) / ``cutoff``): that folder's, or 1.
@@ -77,6 +77,7 @@ def export(
     """
     if cutoff is not None and not 0 < cutoff < math.inf:
         raise MaskobanError(f"the critic's cutoff must be a number above 0, not {cutoff:g}")
+    run = named_folder(run)
     if any(out.glob("state*.safetensors")):
         raise MaskobanError(f"{out}: the folder of a training run; a model needs one of its own")
     if (out / FILE).is_file() and not (out / "model.safetensors").is_file():

@@ -524,6 +524,8 @@ class Trainer:
 
     def save(self) -> None:
         self._use_average(False)  # Ctrl-C may have come while measuring
+        if not torch.stack([p.isfinite().all() for p in self.network.parameters()]).all():
+            self._refuse_to_go_on(math.nan)
         with uninterrupted():
             save_checkpoint(
                 self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,
@@ -599,7 +601,7 @@ class Trainer:
             raise MaskobanError(f"{aside}: cannot be written: {error.strerror}") from error
         self._say(f"the run as it was is in {aside}", end="\n")
 
-    def start_from(self, source: Path) -> Trainer:
+    def start_from(self, source: str | Path) -> Trainer:
         """Begin a new run, with its own schedule, from another run's weights, or from a model's.
 
         Hidden units that were left out of a model come back as they are in a new network, and add nothing as yet.
@@ -638,8 +640,10 @@ class Trainer:
         }
 
     def _note(self, record: dict[str, Any]) -> None:
-        with open(self.folder / "log.jsonl", "a") as log:
-            log.write(json.dumps(record) + "\n")
+        with open(self.folder / "log.jsonl", "ab+") as log:
+            log.seek(max(log.tell() - 1, 0))
+            half = log.read(1) not in (b"", b"\n")  # what a killed run left of a line spoils no other
+            log.write(b"\n" * half + json.dumps(record).encode() + b"\n")
         if self.board_writer is not None and "event" not in record:
             for name in ("train", "valid", "rate", "walls", "solvable"):
                 if name in record:
@@ -665,7 +669,8 @@ def open_tensorboard(folder: Path) -> Any:
 def judged(boards: Tokens) -> dict[str, float]:
     """Solvable share of some boards, or nothing where the native solver is not built."""
     try:
+        from maskoban.solving.picking import PICKING
         from maskoban.solving.solver import solve_many
     except ImportError:
         return {}
-    return {"solvable": round(float(solve_many(boards, solutions=False).solved.mean()), 5)}
+    return {"solvable": round(float(solve_many(boards, solutions=False, limits=PICKING).solved.mean()), 5)}
