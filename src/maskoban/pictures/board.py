@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures import palette
+from maskoban.pictures.lettering import font, spelled
 from maskoban.pictures.shapes import Rect, Shape, Stroke, rendered
 from maskoban.pictures.surroundings import OUTSIDE, looks
 from maskoban.pictures.tileset import sprite
@@ -69,5 +70,5 @@ def _draw_mark(picture: Image.Image, mark: Mark, cell: int) -> None:
     picture.alpha_composite(mark_sprite(mark.shapes(), cell), (left, top))
     if mark.text:
         place = (left + cell / 2, top + cell * Mark.TEXT_MIDDLE)
-        font = ImageFont.load_default(cell * Mark.TEXT_SIZE)
-        ImageDraw.Draw(picture).text(place, mark.text, palette.MARK_TEXT, font, anchor="mm")
+        letters = font(cell * Mark.TEXT_SIZE)
+        ImageDraw.Draw(picture).text(place, spelled(mark.text), palette.MARK_TEXT, letters, anchor="mm")

@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, sqrt
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageDraw
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures import palette
 from maskoban.pictures.board import Mark, board_image
+from maskoban.pictures.lettering import font, spelled
 from maskoban.pictures.shapes import SUPERSAMPLING
 
 #: More than this many pixels make a picture nobody can open.
@@ -127,20 +128,20 @@ class Layout:
         """Each line of the caption, its middle and its ink: the first line strong, the others soft."""
         left, top, right, _ = self.card(index)
         first = top + self.board_height + round(1.5 * self.padding) + self.line // 2
-        font = ImageFont.load_default(self.text)
         placed = []
         for i, line in enumerate(self.captions[index]):
             ink = palette.INK_SOFT if i else palette.INK
-            fitted = _fitted(line, font, right - left - self.padding)
+            fitted = _fitted(line, self.text, right - left - self.padding)
             placed.append((fitted, ((left + right) // 2, first + i * self.line, ink)))
         return placed
 
 
-def _fitted(line: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, width: int) -> str:
+def _fitted(line: str, size: int, width: int) -> str:
     """The line, cut with dots where it is wider than its card."""
-    if font.getlength(line) <= width:
+    letters = font(size)
+    if letters.getlength(spelled(line)) <= width:
         return line
-    while line and font.getlength(line + "...") > width:
+    while line and letters.getlength(spelled(line) + "...") > width:
         line = line[:-1]
     return line.rstrip() + "..."
 
@@ -161,12 +162,12 @@ def sheet(
     layout = Layout.of(boards, captions, columns, cell)
     picture = _empty_cards(layout)
     draw = ImageDraw.Draw(picture)
-    font = ImageFont.load_default(layout.text)
+    letters = font(layout.text)
     for i, board in enumerate(boards):
         image = board_image(board, cell, marks[i] if marks else ())
         picture.paste(image, layout.origin(i, board), image)
         for line, (x, y, ink) in layout.caption(i):
-            draw.text((x, y), line, ink, font, anchor="mm")
+            draw.text((x, y), spelled(line), ink, letters, anchor="mm")
     return picture
 
 

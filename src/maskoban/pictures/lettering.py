@@ -1,0 +1,44 @@
+"""Captions in pixels: the font that comes with Pillow is the same everywhere, but has hardly more than ASCII."""
+
+from __future__ import annotations
+
+from string import ascii_letters, digits, punctuation
+from unicodedata import category, normalize
+
+from PIL import ImageFont
+
+#: What the font has. Everything else it draws as a box.
+LETTERS = frozenset(f"{ascii_letters}{digits}{punctuation} ©«°±´·»‘’“”…‹›⁄™")
+
+# What Unicode does not take apart itself, and the nearest that the font has.
+_INSTEAD = {
+    **dict.fromkeys("‐‒–—―−", "-"),
+    **{"\t": " ", "‚": "’", "‛": "‘", "′": "'", "„": "”", "‟": "“", "¡": "!", "¿": "?"},
+    **{"×": "x", "•": "·", "←": "<-", "→": "->"},
+    **{"ß": "ss", "ẞ": "SS", "Æ": "AE", "æ": "ae", "Œ": "OE", "œ": "oe", "Þ": "Th", "þ": "th"},
+    **{"Ø": "O", "ø": "o", "Ł": "L", "ł": "l", "Đ": "D", "đ": "d", "Ð": "D", "ð": "d", "Ħ": "H", "ħ": "h"},
+    **{"ı": "i"},
+}
+
+
+def font(size: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """The letters of all captions, so many pixels high."""
+    return ImageFont.load_default(size)
+
+
+def spelled(text: str) -> str:
+    """The text in letters that the font has: without accents where it must be, and ? for what has no likeness.
+
+    >>> spelled("Für Élise – Größe, 箱")
+    'Fur Elise - Grosse, ?'
+    """
+    return "".join(map(_spelled, text))
+
+
+def _spelled(character: str) -> str:
+    if character in LETTERS:
+        return character
+    # An accent by itself, or a sign that only says how its neighbours join, leaves nothing.
+    parts = [part for part in normalize("NFKD", character) if category(part) not in ("Mn", "Me", "Cf")]
+    likeness = "".join(_INSTEAD.get(part, part) for part in parts)
+    return likeness if LETTERS.issuperset(likeness) else "?"
