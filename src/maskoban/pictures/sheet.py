@@ -12,7 +12,7 @@ from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures import palette
 from maskoban.pictures.board import Mark, board_image
-from maskoban.pictures.lettering import font, spelled
+from maskoban.pictures.lettering import font, spelled, text_width
 from maskoban.pictures.shapes import SUPERSAMPLING
 
 #: More than this many pixels make a picture nobody can open.
@@ -95,6 +95,11 @@ class Layout:
         return self.board_width + 2 * self.padding
 
     @property
+    def caption_width(self) -> int:
+        """The widest that a line of caption may be."""
+        return self.card_width - self.padding
+
+    @property
     def card_height(self) -> int:
         lines = max(len(caption) for caption in self.captions)
         caption = lines * self.line + self.padding // 2 if lines else 0
@@ -131,17 +136,16 @@ class Layout:
         placed = []
         for i, line in enumerate(self.captions[index]):
             ink = palette.INK_SOFT if i else palette.INK
-            fitted = _fitted(line, self.text, right - left - self.padding)
+            fitted = _fitted(line, self.text, self.caption_width)
             placed.append((fitted, ((left + right) // 2, first + i * self.line, ink)))
         return placed
 
 
-def _fitted(line: str, size: int, width: int) -> str:
+def _fitted(line: str, size: int, room: int) -> str:
     """The line, cut with dots where it is wider than its card."""
-    letters = font(size)
-    if letters.getlength(spelled(line)) <= width:
+    if text_width(line, size) <= room:
         return line
-    while line and letters.getlength(spelled(line) + "...") > width:
+    while line and text_width(line + "...", size) > room:
         line = line[:-1]
     return line.rstrip() + "..."
 

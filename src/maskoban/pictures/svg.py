@@ -12,6 +12,7 @@ import numpy as np
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures import palette, shapes
 from maskoban.pictures.board import Mark
+from maskoban.pictures.lettering import text_width
 from maskoban.pictures.sheet import Layout
 from maskoban.pictures.surroundings import OUTSIDE, looks
 from maskoban.pictures.tileset import tile
@@ -60,9 +61,20 @@ def sheet_svg(
         for line, (x, y, ink) in layout.caption(i):
             # Text is placed by its baseline, about a third of its size below its middle.
             middle = y + layout.text * 0.35
-            size = f'font-size="{layout.text}"'
+            size = f'font-size="{layout.text}"{_length(line, layout)}'
             body.append(f'<text x="{x}" y="{middle:.1f}" {_FONT} {size} fill="{ink}">{escape(line)}</text>')
     return _document(layout.width, layout.height, f"0 0 {layout.width} {layout.height}", "".join(body))
+
+
+def _length(line: str, layout: Layout) -> str:
+    """How wide a line of caption is to be drawn, where it could leave its card: viewers choose the font.
+
+    Letters may be half as wide again as those the line was measured in, and narrow ones as wide as a typewriter's.
+    """
+    measured = text_width(line, layout.text)
+    if max(1.5 * measured, 0.7 * layout.text * len(line)) <= layout.caption_width:
+        return ""
+    return f' textLength="{measured:.0f}" lengthAdjust="spacingAndGlyphs"'
 
 
 def _document(width: int, height: int, view: str, body: str) -> str:
