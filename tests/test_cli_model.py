@@ -139,28 +139,51 @@ def test_what_is_too_rare_is_said() -> None:
     assert "gave up" in run("generate", "-n", 1, "--boxes", 3, code=2).stderr
 
 
-@pytest.mark.parametrize("wish", [[], ["--boxes", 1]])
-def test_what_was_drawn_before_ctrl_c_is_saved(
-    wish: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def press_ctrl_c_after(evaluations: int, monkeypatch: pytest.MonkeyPatch) -> None:
     plain, asked = Dice.logits, count(1)
 
     def pressed(self: Dice, *arguments: Any) -> NDArray[np.float32]:
-        if next(asked) > 30:  # 8 boards at a time are drawn, in 2 batches of 12 evaluations
+        if next(asked) > evaluations:
             raise KeyboardInterrupt
         return plain(self, *arguments)
 
     monkeypatch.setattr(Dice, "logits", pressed)
+
+
+@pytest.mark.parametrize("wish", [[], ["--boxes", 1]])
+def test_what_was_drawn_before_ctrl_c_is_saved(
+    wish: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = MODEL.generate(12, SEED)
+    press_ctrl_c_after(40, monkeypatch)  # a batch of 4 boards takes no more than 12
     told = run("generate", "-n", 40, "--seed", SEED, *wish, "--out", tmp_path / "a.sok", code=130).stderr
-    assert told == f"maskoban: interrupted; 8 boards that were done are in {tmp_path / 'a.sok'}\n"
-    monkeypatch.undo()
-    assert [str(level) for level in read(tmp_path / "a.sok")] == [
-        str(level) for level in MODEL.generate(8, SEED)
-    ]
-    asked = count(31)
-    monkeypatch.setattr(Dice, "logits", pressed)
-    monkeypatch.setattr(maskoban, "load", lambda *_: MODEL, raising=False)
+    assert told == f"maskoban: interrupted; 12 boards that were done are in {tmp_path / 'a.sok'}\n"
+    assert read(tmp_path / "a.sok") == wanted
     assert run("generate", "-n", 40, *wish, code=130).stderr == ""  # nowhere to save them
+
+
+def test_what_the_critic_kept_before_ctrl_c_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    judged = Model(Dice(), {"name": "dice", "critic": 1.0}, critic=Open())
+    monkeypatch.setattr(maskoban, "load", lambda *_: judged)
+    wanted = judged.generate(12, SEED)
+    assert judged.drawn(7, SEED).attempts.tolist() == [1, 3, 1, 1, 4, 3, 1]
+    press_ctrl_c_after(
+        30, monkeypatch
+    )  # attempts at 0, 1, 2, 3, then at 1, 4, 5, 6, each time in 12 evaluations
+    told = run("generate", "-n", 12, "--seed", SEED, "--out", tmp_path / "a.sok", code=130).stderr
+    assert told == f"maskoban: interrupted; 4 boards that were done are in {tmp_path / 'a.sok'}\n"
+    assert read(tmp_path / "a.sok") == [wanted[number] for number in (0, 2, 3, 6)]
+
+
+@pytest.mark.parametrize("wish", [[], ["--boxes", 3], ["--animate", "a.gif"]])
+def test_ctrl_c_before_there_is_a_board_to_keep_says_so(
+    wish: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    press_ctrl_c_after(11, monkeypatch)
+    told = run("generate", "-n", 20, "--out", "a.sok", *wish, code=130).stderr
+    assert told == "maskoban: interrupted before there was a board to keep; nothing was written to a.sok\n"
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_options_reach_the_model(loaded: list[tuple[str, str, str]]) -> None:
@@ -373,7 +396,8 @@ def test_completions_that_nothing_can_change_are_refused_at_once(tmp_path: Path)
 
 def test_boxes_asked_for_have_goals(monkeypatch: pytest.MonkeyPatch) -> None:
     boards = np.array([[[BOX, PLAYER, GOAL]], [[BOX, PLAYER, FLOOR]], [[BOX, GOAL, FLOOR]]], np.uint8)
-    monkeypatch.setattr(MODEL, "sample", lambda n, *_, **__: np.resize(boards, (n, 1, 3)))
+    drawn = "maskoban.diffusion.model.draw_in_turn"
+    monkeypatch.setattr(drawn, lambda *_: iter([(np.arange(4), np.resize(boards, (4, 1, 3)))]))
     assert [number for number, _ in MODEL.numbered(2, boxes=1)] == [0, 3]
 
 

@@ -193,16 +193,15 @@ def generate(
     report = Report(as_json, out, picture, animate)
     filtered = any(wishes.values())
     recorded = None
-    with progress_bar("drawing", report) as progress:
+    drawn: dict[int, Level] = {}
+    with progress_bar("drawing", report) as progress, _kept_when_ended(lambda: list(drawn.values()), out):
         if animate and n <= ANIMATED and not filtered:
             # Recorded while they are drawn: drawing boards again for the animation takes as long again.
             recorded = model.trajectory(n, seed, **how, progress=progress).frames()
             drawn = {number: model.titled(board, seed, number) for number, board in enumerate(recorded[-1])}
         else:
-            drawn = {}
-            with _kept_when_ended(lambda: list(drawn.values()), out):
-                for number, level in model.numbered(n, seed, **how, **wishes, progress=progress):
-                    drawn[number] = level
+            for number, level in model.numbered(n, seed, **how, **wishes, progress=progress):
+                drawn[number] = level
     numbers, levels = list(drawn), list(drawn.values())
 
     def frames() -> Tokens:
@@ -1154,11 +1153,15 @@ def _kept_when_ended(levels: Callable[[], list[Level]], out: str | None) -> Iter
     try:
         yield
     except (KeyboardInterrupt, MaskobanError) as ended:
+        interrupted = isinstance(ended, KeyboardInterrupt)
+        if out and interrupted and not levels():
+            nothing = f"interrupted before there was a board to keep; nothing was written to {out}"
+            raise KeyboardInterrupt(nothing) from None
         if not out or not levels():
             raise
         write(out, levels())
         done = f"{_boards(len(levels()))} that were done are in {out}"
-        if isinstance(ended, KeyboardInterrupt):
+        if interrupted:
             raise KeyboardInterrupt(f"interrupted; {done}") from None
         raise MaskobanError(f"{ended}; {done}") from None
 

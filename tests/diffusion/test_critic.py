@@ -17,7 +17,16 @@ from maskoban.diffusion.critic_network import CriticNetwork, fingerprint
 from maskoban.diffusion.model import Model, load
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.noise import uniforms
-from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many, keeping, pick_tiles, probabilities
+from maskoban.diffusion.sampler import (
+    Drawing,
+    blank,
+    draw,
+    draw_in_turn,
+    draw_many,
+    keeping,
+    pick_tiles,
+    probabilities,
+)
 from maskoban.diffusion.tensorfile import save_tensors
 from maskoban.diffusion.torch_critic import TorchCritic
 from maskoban.diffusion.torch_model import load_torch, load_torch_critic
@@ -199,6 +208,17 @@ def test_a_board_no_critic_would_keep_is_kept_in_the_end(
     drawn = draw_many(joint, blank(joint, 20), 1, Drawing(critic=1.0), critic=Never())
     assert (drawn.attempts == 5).all()
     assert (drawn.boards != MASK).all()
+
+
+@pytest.mark.parametrize("overlap", [1, 2])
+def test_kept_boards_are_handed_out_in_their_order_before_all_are_kept(overlap: int) -> None:
+    joint, how = Joint(5), Drawing(critic=4.0)
+    joint.batch, joint.overlap = 5, overlap
+    whole = draw_many(joint, blank(joint, 60), 11, how, critic=Taste()).boards
+    parts = list(draw_in_turn(joint, blank(joint, 60), 11, how, critic=Taste()))
+    assert np.concatenate([numbers for numbers, _ in parts]).tolist() == [*range(60)]
+    assert (np.concatenate([boards for _, boards in parts]) == whole).all()
+    assert len(parts) > 5
 
 
 @pytest.mark.parametrize("record", [False, True])

@@ -14,7 +14,15 @@ from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.tiles import MASK, TILES, WALL
 from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.noise import uniforms
-from maskoban.diffusion.sampler import Drawing, blank, draw, draw_many, pick_tiles, probabilities
+from maskoban.diffusion.sampler import (
+    Drawing,
+    blank,
+    draw,
+    draw_in_turn,
+    draw_many,
+    pick_tiles,
+    probabilities,
+)
 from maskoban.diffusion.schedule import masked_share
 from tests.diffusion.dummies import Dummy, Joint, agrees, giving_up
 
@@ -291,6 +299,15 @@ def test_boards_do_not_depend_on_the_batch(how: Drawing) -> None:
         np.testing.assert_array_equal(parts.commits.probability(), commits.probability())
     late = draw(joint, boards[30:], 11, how, numbers=range(30, 41)).boards
     assert (late == whole[30:]).all()
+
+
+def test_boards_are_handed_out_a_batch_at_a_time() -> None:
+    joint = Joint(5)
+    joint.batch = 15
+    parts = list(draw_in_turn(joint, blank(joint, 41), 11, Drawing(polish=1), first=3))
+    assert [numbers.tolist() for numbers, _ in parts] == [[*range(3, 18)], [*range(18, 33)], [*range(33, 44)]]
+    whole = draw_many(joint, blank(joint, 41), 11, Drawing(polish=1), first=3).boards
+    assert (np.concatenate([boards for _, boards in parts]) == whole).all()
 
 
 def test_blank_boards_are_asked_for_once_where_there_are_many() -> None:

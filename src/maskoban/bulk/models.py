@@ -19,7 +19,7 @@ def load_model(source: str, job: Job) -> Model:
     """The model one worker draws with: on a cpu it has one thread, for the workers are many.
 
     >>> load_model("best", Job(1)).denoiser.batch
-    32
+    16
     """
     return load(source, job.device, job.precision, threads=1)
 

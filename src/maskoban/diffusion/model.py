@@ -33,11 +33,21 @@ from maskoban.boards.tiles import (
 )
 from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.denoiser import Critic, Denoiser
-from maskoban.diffusion.sampler import Drawing, Drawn, Order, blank, draw, draw_many, drawn_cells
+from maskoban.diffusion.sampler import (
+    Drawing,
+    Drawn,
+    Order,
+    blank,
+    draw,
+    draw_in_turn,
+    draw_many,
+    drawn_cells,
+)
 from maskoban.solving.picking import Wishes
 
 Precision = Literal["fp32", "int8"]
 Progress = Callable[[int, int], None]
+Numbered = Iterator[tuple[NDArray[np.int64], Tokens]]
 
 #: A filter that keeps fewer than one board in this many is given up on.
 RAREST = 500
@@ -301,9 +311,10 @@ class Model:
         [0, 1]
         """
         wishes, how = _apart(asked)
+        drawing = self.drawing(how)
 
-        def drawn(count: int, first: int, told: Progress | None) -> Tokens:
-            return self.sample(count, seed, first=first, progress=told, **how)
+        def drawn(count: int, first: int, told: Progress | None) -> Numbered:
+            return draw_in_turn(self.denoiser, self._blank(count), seed, drawing, first, told, self.critic)
 
         for number, board in self._first_passing(n, drawn, wishes, progress):
             yield number, self.titled(board, seed, number)
@@ -311,7 +322,7 @@ class Model:
     def _first_passing(
         self,
         n: int,
-        drawn: Callable[[int, int, Progress | None], Tokens],
+        drawn: Callable[[int, int, Progress | None], Numbered],
         wishes: Wishes,
         progress: Progress | None,
         most: int | None = None,
@@ -322,7 +333,7 @@ class Model:
         boards that are as wished. After ``most`` boards it gives up.
         """
         _check_count(n)
-        some = 2 * self.denoiser.batch * self.denoiser.overlap
+        some = 4 * self.denoiser.batch
         kept = done = 0
         while kept < n:
             if done >= (most or RAREST * n):
@@ -330,13 +341,15 @@ class Model:
             likely = max(n - kept, min(self.denoiser.batch, 2 * n)) if wishes else n - kept
             count = min(likely, some)
             told = None if wishes or progress is None else partial(_further, progress, done, n)
-            boards = drawn(count, done, told)
-            passing = np.flatnonzero(wishes.met(boards))[: n - kept]
-            kept += len(passing)
-            if wishes and progress is not None:
-                progress(kept, n)
-            yield from ((done + i, boards[i]) for i in passing.tolist())
-            done += count
+            for numbers, boards in drawn(count, done, told):
+                passing = np.flatnonzero(wishes.met(boards))[: n - kept]
+                kept += len(passing)
+                if wishes and progress is not None:
+                    progress(kept, n)
+                yield from ((int(numbers[i]), boards[i]) for i in passing)
+                done += len(boards)
+                if kept == n:
+                    return
 
     def titled(self, board: Tokens, seed: int, number: int) -> Level:
         """The board as the level :meth:`generate` makes of it: titled with this model, the seed and its number."""
@@ -378,9 +391,9 @@ class Model:
             )
         drawing = self.drawing(how, from_nothing=False)
 
-        def drawn(count: int, first: int, told: Progress | None) -> Tokens:
+        def drawn(count: int, first: int, told: Progress | None) -> Numbered:
             start = np.repeat(tokens[None], count, axis=0)
-            return draw_many(self.denoiser, start, seed, drawing, first, progress=told).boards
+            return draw_in_turn(self.denoiser, start, seed, drawing, first, told)
 
         most = None if (tokens == MASK).any() else 1  # a board with nothing to draw stays what it is
         for number, finished in self._first_passing(n, drawn, wishes, progress, most):

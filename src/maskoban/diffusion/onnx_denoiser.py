@@ -20,7 +20,7 @@ class OnnxDenoiser:
 
     overlap = 1
 
-    def __init__(self, path: Path, threads: int | None = None, batch: int = 32) -> None:
+    def __init__(self, path: Path, threads: int | None = None, batch: int = 16) -> None:
         self._session = OnnxSession(path, threads)
         self.facts = self._session.facts
         self.height, self.width = self.facts["height"], self.facts["width"]

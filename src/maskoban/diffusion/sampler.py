@@ -127,6 +127,35 @@ def draw_many(
     return work.finish(denoiser.batch, denoiser.overlap, Done(len(boards), len(boards), progress))
 
 
+def draw_in_turn(
+    denoiser: Denoiser,
+    boards: Tokens,
+    seed: int,
+    how: Drawing | None = None,
+    first: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+    critic: Critic | None = None,
+) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
+    """The boards of :func:`draw_many` with their numbers, some at a time: as soon as they and all before them are done.
+
+    Where batches overlap, and no critic is asked, that is all at once. Ctrl-C is raised only after all boards that are
+    done have been given, some of which may come after others that are not.
+    """
+    work = _Work(denoiser, boards, seed, how or Drawing(), first + np.arange(len(boards)), False, critic)
+    counted, given = Done(len(boards), len(boards), progress), 0
+    try:
+        for waiting in work.rounds(denoiser.batch, denoiser.overlap, counted):
+            done = slice(given, waiting.min(initial=len(boards)))
+            given = done.stop
+            if done.start < done.stop:
+                yield work.numbers[done], work.boards[done].copy()
+    except KeyboardInterrupt:
+        late = given + np.flatnonzero(work.finished[given:])
+        if len(late):
+            yield work.numbers[late], work.boards[late]
+        raise
+
+
 class _Work:
     """Boards on their way from masks to finished: attempt after attempt, until all are kept."""
 
@@ -153,6 +182,7 @@ class _Work:
         self.blank = np.ascontiguousarray(self.flat[:, self.inside])
         self.masked = (self.blank == MASK).sum(1)
         self.attempts = np.zeros(len(start), dtype=np.int64)  # rejected
+        self.finished = np.zeros(len(start), dtype=bool)
         # Before anything is revealed all boards are the same one: of more than a batch, it is asked for once. Not where
         # several cells are asked for at a time, for a network rounds otherwise then.
         self.first: NDArray[np.float32] | None = None
@@ -168,11 +198,24 @@ class _Work:
         most = int(self.masked[boards].max(initial=0))
         return min(self.how.steps or most, most) + self.how.polish * most
 
+    @property
+    def boards(self) -> Tokens:
+        """All of them, as far as they are drawn."""
+        return self.flat.reshape(self.start.shape)
+
     def finish(self, batch: int, overlap: int, done: Done) -> Drawn:
         """Draw all boards, so many in a batch and so many batches at once."""
+        for _ in self.rounds(batch, overlap, done):
+            pass
+        return Drawn(self.boards, self.attempts + 1, self.commits)
+
+    def rounds(self, batch: int, overlap: int, done: Done) -> Iterator[NDArray[np.int64]]:
+        """Draw all boards, and say after each round of attempts which are still to be drawn."""
         waiting, asked = np.arange(len(self.blank)), self.how.critic is not None
         while len(waiting):
-            front, waiting = np.split(waiting, [batch * overlap if asked else len(waiting)])
+            # Overlapping batches wait for each other at the end of a round, so there is only one where there can be.
+            size = batch * overlap if asked or overlap == 1 else len(waiting)
+            front, waiting = np.split(waiting, [size])
             # Where a batch takes its time however empty it is, the next attempts at its boards fill it up.
             ahead = max(batch // len(front), 1) if asked and overlap > 1 else 1
             board = np.repeat(front, ahead)
@@ -191,9 +234,10 @@ class _Work:
             self.attempts[front] += np.where(found, kept.argmax(1), ahead)
             if asked:
                 done.tell(front[found], 1.0)
-            # Behind the others, so that batches are full as long as there are boards enough.
-            waiting = np.concatenate([waiting, front[~found]])
-        return Drawn(self.flat.reshape(self.start.shape), self.attempts + 1, self.commits)
+            # Before the others, which fill the batch up: boards are finished in about their order.
+            waiting = np.concatenate([front[~found], waiting])
+            self.finished[front[found]] = True
+            yield waiting
 
     def _attempted(
         self,
