@@ -409,12 +409,25 @@ def test_trajectories_of_different_lengths_end_together(tmp_path: Path) -> None:
         assert gif.n_frames == 4 + 2
 
 
-def test_an_impossible_demand_names_the_file_and_the_level(tmp_path: Path) -> None:
-    write(tmp_path / "bad.sok", [IDEA, Level.parse("########\n#@$?.@ #\n#      #\n########")])
-    sentence = (
+def test_levels_that_nothing_could_complete_are_named_before_the_others_are_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    players, small = Level.parse("########\n#@$?.@ #\n#      #\n########"), Level.parse("#####\n#@?.#\n#####")
+    write(tmp_path / "bad.sok", [IDEA, players, small, IDEA])
+    sentences = (
         f"maskoban: {tmp_path}/bad.sok, level 1: the board has 2 players already, and a board has one\n"
+        f"maskoban: {tmp_path}/bad.sok, level 2: the board is 3x5, but model 'dice' draws 4x8 boards\n"
     )
-    assert run("complete", tmp_path / "bad.sok", code=2).stderr == sentence
+    shown = run("complete", tmp_path / "bad.sok", "-n", 2, "--json", code=1)
+    assert shown.stderr == sentences
+    assert [json.loads(line)["level"] for line in shown.stdout.splitlines()] == [0, 0, 3, 3]
+    press_ctrl_c_after(0, monkeypatch)
+    assert run("complete", tmp_path / "bad.sok", code=130).stderr == sentences
+
+
+def test_what_is_wrong_with_the_options_is_no_matter_of_a_level(ideas: Path) -> None:
+    told = run("complete", ideas, "--temperature", 0, code=2).stderr
+    assert told == "maskoban: the temperature must be above 0, not 0\n"
 
 
 # --- corpus

@@ -243,7 +243,8 @@ def complete(
     Cells to be drawn are written as ?; every other cell stays as it is. Verdict
     and rating are the solver's judgement of the finished boards. With
     --only-solvable, --difficulty or --boxes, the first completions of each level
-    that pass are kept.
+    that pass are kept. Levels that cannot be completed are named, the others
+    drawn, and the exit code is 1 then.
 
     Keys of --json: index (counted from 0), level (of the file, counted from 0),
     title, seed, number (of this completion of the level), then those of
@@ -266,23 +267,29 @@ def complete(
     report = Report(as_json, out, picture, animate)
     wishes = _wishes(only_solvable, difficulty, boxes)
     drawn: list[dict[int, Level]] = [{} for _ in given]
+    possible = []
+    for index, level in enumerate(given):
+        try:
+            model.check_completable(level, boxes)
+            possible.append(index)
+        except MaskobanError as error:
+            complain(f"{file}, level {index}: {error}")
 
     def levels() -> list[Level]:
         return [level for kept in drawn for level in kept.values()]
 
     with progress_bar("drawing", report) as progress, _kept_when_ended(levels, out):
-        for index, (level, kept) in enumerate(zip(given, drawn, strict=True)):
+        for place, index in enumerate(possible):
 
-            def tell(done: int, _: int, before: int = index * n) -> None:
-                progress(before + done, n * len(given))
+            def tell(done: int, _: int, before: int = place * n) -> None:
+                progress(before + done, n * len(possible))
 
+            finished = model.completions(given[index], n, seed, **how, **wishes, progress=tell)
             try:
-                for number, finished in model.completions(level, n, seed, **how, **wishes, progress=tell):
-                    kept[number] = finished
+                for number, level in finished:
+                    drawn[index][number] = level
             except TooRareError as error:
                 complain(f"{file}, level {index}: {error}")
-            except MaskobanError as error:
-                raise MaskobanError(f"{file}, level {index}: {error}") from None
     if not levels():
         raise typer.Exit(2)
 

@@ -382,13 +382,8 @@ class Model:
         """:meth:`complete`, each level as soon as it is drawn, with its number among this board's completions."""
         tokens = board.tokens if isinstance(board, Level) else board
         title = board.title if isinstance(board, Level) else ""
-        self._check_demand(tokens)
         wishes, how = _apart(asked)
-        given = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
-        if wishes.boxes is not None and given > wishes.boxes:
-            raise MaskobanError(
-                f"the board has {given} boxes already, more than the {wishes.boxes} asked for"
-            )
+        self.check_completable(tokens, wishes.boxes)
         drawing = self.drawing(how, from_nothing=False)
 
         def drawn(count: int, first: int, told: Progress | None) -> Numbered:
@@ -418,7 +413,7 @@ class Model:
             start = self._blank(n if numbers is None else len(numbers))
         else:
             tokens = board.tokens if isinstance(board, Level) else board
-            self._check_demand(tokens)
+            self.check_completable(tokens)
             start = np.repeat(tokens[None], n if numbers is None else len(numbers), axis=0)
         drawing = self.drawing(how, from_nothing=board is None)
         drawn = draw(self.denoiser, start, seed, drawing, numbers, True, progress, self.critic)
@@ -446,8 +441,15 @@ class Model:
         _check_count(n)
         return blank(self.denoiser, n)
 
-    def _check_demand(self, tokens: Tokens) -> None:
-        """Refuse a half-drawn board that nothing could complete, and say why."""
+    def check_completable(self, board: Level | Tokens, boxes_asked: int | None = None) -> None:
+        """Refuse a half-drawn board that nothing could complete, or not with so many boxes, and say why.
+
+        >>> load().check_completable(Level.parse("#####\\n#@$?#\\n#####"))
+        Traceback (most recent call last):
+            ...
+        maskoban.boards.errors.MaskobanError: the board is 3x5, but model 'best' draws 10x10 boards
+        """
+        tokens = board.tokens if isinstance(board, Level) else board
         if not isinstance(tokens, np.ndarray):
             raise MaskobanError(f"a board is a Level or an array of tokens, not a {type(tokens).__name__}")
         if tokens.shape != (self.height, self.width):
@@ -467,6 +469,8 @@ class Model:
         masks = int((tokens == MASK).sum())
         if players > 1:
             raise MaskobanError(f"the board has {players} players already, and a board has one")
+        if boxes_asked is not None and boxes > boxes_asked:
+            raise MaskobanError(f"the board has {boxes} boxes already, more than the {boxes_asked} asked for")
         # A masked cell can become the player on a goal, so one cell may serve twice.
         spare = masks - (players == 0)
         if masks == 0:
