@@ -20,11 +20,11 @@ from maskoban.evaluation.neighbours import measure_distances, nearest_distances
 from maskoban.evaluation.page import _settings
 from maskoban.evaluation.report import evaluate
 from maskoban.evaluation.stages import plain
-from maskoban.solving import solve_many
+from maskoban.solving import Limits, solve_many
 from maskoban.training.corpus import load
 from maskoban.training.synth import synthesize
 
-from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
+from .boards import EASY, EXPERT, NO_PLAYER, ONE_WALL, SOLVABLE, drawn
 from .recall import recalling_model
 
 Whole = tuple[Path, dict[str, Any]]
@@ -232,6 +232,55 @@ def test_nothing_but_malformed_boards(tmp_path: Path) -> None:
     assert made["notes"]["difficulty"] == "no board was solved, so none has a difficulty"
     assert made["measures"]["culprits"]["median"] is None
     assert "No board here is mended by one wall." in (tmp_path / "report" / "report.html").read_text()
+
+
+@pytest.fixture
+def small_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enough to solve the expert board, and to know that it is one, but not to find its effort."""
+    monkeypatch.setattr(measuring, "LIMITS", Limits(states=4_500))
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_boards_whose_effort_is_unknown_are_counted_and_told_of(tmp_path: Path) -> None:
+    np.savez(tmp_path / "b.npz", boards=drawn(EASY, EXPERT, EASY))
+    made = evaluate(tmp_path / "b.npz", tmp_path / "report")
+    assert made["measures"]["solvability"]["solvable"]["count"] == 3
+    quarters = made["measures"]["difficulty"]["quarters"]
+    assert [share["count"] for share in quarters.values()] == [2, 0, 0, 1]
+    told = (
+        "the effort of 1 of the 3 solved boards is not known, for the search for it hit its limit "
+        "(expert all the same: 1); effort and pushes are those of the other 2"
+    )
+    assert made["notes"]["efforts"] == told
+    assert f"Read with care: {told}." in (tmp_path / "report" / "report.html").read_text()
+
+
+@pytest.mark.usefixtures("small_limits")
+def test_a_report_without_any_known_effort_is_a_report(tmp_path: Path) -> None:
+    np.savez(tmp_path / "b.npz", boards=drawn(EXPERT))
+    made = evaluate(tmp_path / "b.npz", tmp_path / "report")
+    assert made["measures"]["difficulty"]["quarters"]["expert"]["count"] == 1
+    figures = {path.stem for path in (tmp_path / "report" / "figures").iterdir()}
+    assert figures & {"difficulty", "quarters"} == {"quarters"}
+
+
+def test_where_not_even_a_quarter_is_known_the_report_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "LIMITS", Limits(states=4_000))
+    np.savez(tmp_path / "b.npz", boards=drawn(EXPERT))
+    made = evaluate(tmp_path / "b.npz", tmp_path / "report")
+    why = "every search for an effort hit its limit, so no difficulty is known"
+    assert made["notes"]["difficulty"] == why
+    assert f"Not measured: {why}." in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_a_median_effort_that_is_unknown_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring, "LIMITS", Limits(states=3))
+    made = evaluate(recalling_model(), tmp_path, Plan(samples=5, sweep=5, corpus="nowhere"))
+    assert None in {each["median_effort"] for each in made["measures"]["order"]}
+    assert "hit their limits" in made["notes"]["median effort"]
+    assert made["notes"]["median effort"] in (tmp_path / "report.html").read_text()
 
 
 def test_a_place_that_cannot_be_written_is_said_first(tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from maskoban.diffusion.sampler import Drawing
 from maskoban.evaluation.patterns import pattern_jsd
 from maskoban.evaluation.reference import load_reference
 from maskoban.evaluation.sweeps import TEMPERATURES, complete_how, measure_setting, settings
-from maskoban.solving import solve
+from maskoban.solving import Limits, solve
 
-from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
+from .boards import EASY, EXPERT, NO_PLAYER, ONE_WALL, SOLVABLE, drawn
 from .recall import recalling_model
 
 
@@ -61,3 +61,12 @@ def test_the_divergence_is_read_at_a_size_of_the_held_out_curve() -> None:
 
 def test_nothing_solved_has_no_effort() -> None:
     assert measure_setting(drawn(NO_PLAYER), Drawing(), 1, load_reference()).median_effort is None
+
+
+def test_a_board_whose_effort_is_unknown_is_solvable_all_the_same() -> None:
+    easy, limits = solve(drawn(EASY)[0], "effort").expanded, Limits(states=4_500)
+    found = measure_setting(drawn(EASY, EXPERT), Drawing(), 1, load_reference(), limits)
+    assert (found.solvable.count, found.median_effort) == (2, None)
+    # Two easy boards of three decide what the median is, however hard the third.
+    found = measure_setting(drawn(EASY, EXPERT, EASY), Drawing(), 1, load_reference(), limits)
+    assert (found.solvable.count, found.median_effort) == (3, easy)

@@ -33,15 +33,23 @@ class Spread:
 
 @dataclass(frozen=True)
 class Difficulty:
-    """Over the solved boards. ``quarters`` are of effort: a quarter of the corpus is easy, and so on."""
+    """Over the boards that can be solved.
 
-    effort: Spread
-    pushes: Spread
+    ``effort`` and ``pushes`` are of those whose effort was found, None where there are none. ``quarters`` are of
+    effort: a quarter of the corpus is easy, and so on.
+    """
+
+    effort: Spread | None
+    pushes: Spread | None
     quarters: dict[str, Share]
 
 
-def measure_difficulty(results: Results) -> Difficulty:
+def measure_difficulty(results: Results, all_solvable: bool = False) -> Difficulty:
     """The spread of effort and pushes in what `solve_many` with mode "effort" found.
+
+    Where a search hit its limit the effort is not known, only that it is larger than what was expanded. Is that in
+    the last quarter already, and ``all_solvable`` says that a faster search solved all these boards, the board is an
+    expert's; else it has no quarter.
 
     >>> from maskoban.solving import solve_many
     >>> boards = np.array([[[2, 3, 4]]], np.uint8)  # "@$."
@@ -50,18 +58,40 @@ def measure_difficulty(results: Results) -> Difficulty:
     (1.0, 1)
     """
     effort, pushes = results.expanded[results.solved], results.pushes[results.solved]
-    if len(effort) == 0:
-        raise MaskobanError("no board was solved, so none has a difficulty")
     words = Counter(word_for(int(each)) for each in effort)
+    stopped = efforts_unknown(results)
+    if all_solvable:
+        words[WORDS[-1]] += sum(word_for(int(each)) == WORDS[-1] for each in results.expanded[stopped])
+    if not words.total():
+        raise MaskobanError(
+            "every search for an effort hit its limit, so no difficulty is known"
+            if stopped.any()
+            else "no board was solved, so none has a difficulty"
+        )
     corpus = _corpus()
     return Difficulty(
         effort=_spread(effort, corpus["effort_percentiles"], corpus["mean_effort"]),
         pushes=_spread(pushes, corpus["pushes_percentiles"], corpus["mean_pushes"]),
-        quarters={word: share_of(words[word], len(effort)) for word in WORDS},
+        quarters={word: share_of(words[word], words.total()) for word in WORDS},
     )
 
 
-def _spread(numbers: NDArray[np.integer[Any]], corpus_percentiles: list[int], corpus_mean: float) -> Spread:
+def efforts_unknown(results: Results) -> NDArray[np.bool_]:
+    """Which searches of mode "effort" hit a limit.
+
+    >>> from maskoban.solving import Limits, solve_many
+    >>> boards = np.array([[[2, 3, 1, 4]]], np.uint8)  # "@$ ."
+    >>> efforts_unknown(solve_many(boards, "effort", limits=Limits(states=1)))
+    array([ True])
+    """
+    return np.equal(results.verdicts, Results.VERDICTS.index("unknown"))
+
+
+def _spread(
+    numbers: NDArray[np.integer[Any]], corpus_percentiles: list[int], corpus_mean: float
+) -> Spread | None:
+    if len(numbers) == 0:
+        return None
     percentiles = np.percentile(numbers, np.arange(101), method="inverted_cdf").tolist()
     return Spread(percentiles, float(numbers.mean()), corpus_percentiles, corpus_mean)
 

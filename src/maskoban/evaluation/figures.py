@@ -87,6 +87,11 @@ def _culprits(report: Report) -> Any:
     return found if found and found["walls"] else None
 
 
+def _difficulty(report: Report) -> Any:
+    found = report["measures"].get("difficulty")
+    return found if found and found["effort"] else None
+
+
 def _temperature(report: Report) -> Any:
     settings = report["measures"].get("temperature")
     return settings and {"settings": settings, "corpus_walls": report["corpus"]["tiles"]["wall"]}
@@ -112,7 +117,7 @@ FIGURES = {
     "culprits": _chart(_culprits, charts.culprits),
     "patterns": _chart(_measure("patterns"), charts.patterns),
     "distances": _chart(_measure("distances"), charts.distances),
-    "difficulty": _chart(_measure("difficulty"), charts.difficulty),
+    "difficulty": _chart(_difficulty, charts.difficulty),
     "quarters": _chart(_measure("difficulty"), charts.quarters),
     "denoising": Kind(_gallery("denoising"), plates.boards),
     "solutions": Kind(_gallery("solutions"), plates.boards),

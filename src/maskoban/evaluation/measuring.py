@@ -20,7 +20,7 @@ from maskoban.diffusion.model import How, Model
 from maskoban.diffusion.sampler import drawn_cells
 from maskoban.evaluation import gallery
 from maskoban.evaluation.culprits import culprit_probabilities, measure_culprits
-from maskoban.evaluation.difficulty import measure_difficulty
+from maskoban.evaluation.difficulty import efforts_unknown, measure_difficulty
 from maskoban.evaluation.duplicates import count_duplicates
 from maskoban.evaluation.neighbours import measure_distances, nearest_distances, training_levels
 from maskoban.evaluation.paper import PAPER
@@ -141,12 +141,24 @@ class Measuring:
             self.notes["culprits"] = "the boards come without the probabilities with which they were drawn"
         else:
             self._measure("culprits", self._culprits)
-        solved = boards[self.results.solved]
-        if len(solved):
-            efforts = self._solved("efforts", solved, "effort")
-            self._measure("difficulty", lambda: measure_difficulty(efforts))
-        else:
-            self.notes["difficulty"] = "no board was solved, so none has a difficulty"
+        efforts = self._solved("efforts", boards[self.results.solved], "effort")
+        try:
+            self._measure("difficulty", lambda: measure_difficulty(efforts, all_solvable=True))
+            self._check_efforts(efforts)
+        except MaskobanError as error:
+            self.notes["difficulty"] = str(error)
+
+    def _check_efforts(self, efforts: Results) -> None:
+        """Say so where the effort of boards that were solved is not known."""
+        unknown = int(efforts_unknown(efforts).sum())
+        if unknown:
+            quarters = self.measures["difficulty"]["quarters"].values()
+            expert = sum(share["count"] for share in quarters) - int(efforts.solved.sum())
+            self.notes["efforts"] = (
+                f"the effort of {unknown:,} of the {len(efforts):,} solved boards is not known, for the search for it "
+                f"hit its limit (expert all the same: {expert:,}); effort and pushes are those of the other "
+                f"{len(efforts) - unknown:,}"
+            )
 
     def compare_with_corpus(self) -> None:
         """Tiles, patterns, neighbours, duplicates."""
@@ -209,7 +221,11 @@ class Measuring:
             self.notes["drawing"] = f"other ways of drawing were not tried: {why}"
             return
         for comparison, hows in settings(self.model).items():
-            self.measures[comparison] = [self._setting(self.model, how) for how in hows]
+            found = self.measures[comparison] = [self._setting(self.model, how) for how in hows]
+            if any(each["solvable"]["count"] and each["median_effort"] is None for each in found):
+                self.notes["median effort"] = (
+                    "where it is a dash, the searches for the efforts of too many boards hit their limits"
+                )
 
     def read_log(self) -> None:
         """Training curves; first of all, for a log that cannot be read is better refused before the work."""

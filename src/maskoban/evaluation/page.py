@@ -222,7 +222,7 @@ class _Page:
             if mean >= 0.0005 or corpus[name] >= 0.0005
         ]
         return (
-            self._yardstick()
+            self.care("reference")
             + "<p>How often does each 3x3 pattern of tiles occur, here and in the levels of the "
             "corpus? The Jensen-Shannon divergence between the two depends on how many boards are "
             "looked at, so it is read against as many held-out levels, which the model never saw: at "
@@ -275,6 +275,8 @@ class _Page:
         rows = []
         for key, name in (("effort", "effort"), ("pushes", "pushes")):
             each = found[key]
+            if each is None:
+                continue
             rows += [
                 (f"{name}, {word}", f"{each['percentiles'][at]:,}", f"{each['corpus_percentiles'][at]:,}")
                 for at, word in ((25, "lower quartile"), (50, "median"), (75, "upper quartile"))
@@ -285,12 +287,13 @@ class _Page:
             for word, share in found["quarters"].items()
         ]
         return (
-            "<p>Effort is the number of states a plain breadth-first search of pushes expands before "
+            self.care("efforts")
+            + "<p>Effort is the number of states a plain breadth-first search of pushes expands before "
             "it finds a solution. The quarters of Boxoban's medium training levels by effort are called easy, "
             "medium, hard and expert; a generator that is neither easier nor harder than those "
             "puts a quarter of its boards in each.</p>"
             + pair(
-                table(("over solvable boards", "here", "Boxoban"), rows),
+                table(("over solvable boards", "here", "Boxoban"), rows) if rows else "",
                 self.figure(
                     "difficulty", "Share of boards that need at most so much effort, or so many pushes."
                 ),
@@ -357,7 +360,7 @@ class _Page:
         size = costs[0]["jsd_boards"]
         told = f"; divergence at {size:,} boards" if size else ""
         html += pair(ways, self.figure("cost", f"Quality against the evaluations a board takes{told}."))
-        return html
+        return self.care("median effort") + html
 
     def training(self) -> str:
         found = self.measures.get("training")
@@ -408,9 +411,9 @@ class _Page:
             svg = f'<div class="scroll" tabindex="0">{svg}</div>'
         return f'<figure class="{kind}">{svg}<figcaption>{caption}</figcaption></figure>'
 
-    def _yardstick(self) -> str:
-        """That boards are read against levels of another kind, where they are."""
-        why = self.report["notes"].get("reference")
+    def care(self, name: str) -> str:
+        """What to bear in mind with numbers that are there."""
+        why = self.report["notes"].get(name)
         return f'<p class="note">Read with care: {escape(why)}.</p>' if why else ""
 
     def note(self, name: str) -> str:

@@ -9,11 +9,12 @@ import numpy as np
 from maskoban.boards import Tokens
 from maskoban.diffusion.model import How, Model
 from maskoban.diffusion.sampler import Drawing, drawn_cells
+from maskoban.evaluation.difficulty import efforts_unknown
 from maskoban.evaluation.patterns import pattern_jsd
 from maskoban.evaluation.reference import Reference
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.evaluation.tiles import Mean, count_tiles
-from maskoban.solving import Limits, solve_many
+from maskoban.solving import Limits, Results, solve_many
 
 #: The paper's range, and one step beyond the model's own temperature.
 TEMPERATURES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
@@ -37,7 +38,7 @@ class Setting:
     boards: int
     solvable: Share
     walls: Mean
-    median_effort: float | None  # of the boards that can be solved
+    median_effort: float | None  # of the boards that can be solved, where their efforts say what it is
     jsd_boards: int | None
     jsd: float | None
     jsd_ratio: float | None
@@ -103,8 +104,8 @@ def measure_setting(
     1
     """
     steps = min(drawing.steps or cells, cells)
-    results = solve_many(boards, "effort", limits=limits, solutions=False)
-    efforts = results.expanded[results.solved]
+    solved = solve_many(boards, limits=limits, solutions=False).solved
+    efforts = solve_many(boards[solved], "effort", limits=limits, solutions=False)
     size = max((size for size in reference.held_out_jsd if size <= len(boards)), default=None)
     jsd = None if size is None else pattern_jsd(boards[:size], reference.patterns)
     return Setting(
@@ -116,10 +117,22 @@ def measure_setting(
         attempts=attempts,
         evaluations=evaluations(drawing, cells, attempts),
         boards=len(boards),
-        solvable=share_of(int(results.solved.sum()), len(boards)),
+        solvable=share_of(int(solved.sum()), len(boards)),
         walls=count_tiles(boards).walls,
-        median_effort=float(np.median(efforts)) if len(efforts) else None,
+        median_effort=_median(efforts),
         jsd_boards=size,
         jsd=jsd,
         jsd_ratio=None if size is None or jsd is None else jsd / reference.held_out_jsd[size],
     )
+
+
+def _median(efforts: Results) -> float | None:
+    """The median effort; None where it hangs on those that are not known."""
+    unknown = efforts_unknown(efforts)
+    if not len(efforts):
+        return None
+    ordered = np.sort(np.where(unknown, np.inf, efforts.expanded))
+    # Whatever they are, the unknown ones must lie above the middle of the others.
+    if (efforts.expanded[unknown] < ordered[len(ordered) // 2]).any():
+        return None
+    return float(np.median(ordered))
