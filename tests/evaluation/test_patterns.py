@@ -93,6 +93,12 @@ def test_held_out_levels_beside_themselves() -> None:
     assert (match.exponent, match.held_out_exponent) == (None, None)
 
 
+def test_there_is_no_ratio_to_levels_that_do_not_differ_from_the_corpus() -> None:
+    boards, reference = scribbles(500, 4, 4, 2), count_patterns(scribbles(900, 4, 4, 2, seed=1))
+    match = measure_patterns(boards, reference, {250: 0.5, 500: 0.0})
+    assert match.ratio == {250: match.jsd[250] / 0.5, 500: None}
+
+
 def test_boards_too_small_for_a_window_are_refused() -> None:
     with pytest.raises(MaskobanError, match="at least 3x3"):
         count_patterns(scribbles(4, 2, 8))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -315,3 +316,19 @@ def test_a_corpus_of_ones_own_is_what_boards_are_read_against(tmp_path: Path) ->
         "patterns, tiles and held-out levels are those of Boxoban's"
     )
     assert "Read with care" in (tmp_path / "boxoban" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(("levels", "ratios"), [(250, {"250": None}), (500, {"250": 1.0, "500": None})])
+def test_a_corpus_held_out_of_itself_leaves_a_dash_for_the_ratio(
+    tmp_path: Path, levels: int, ratios: dict[str, float | None]
+) -> None:
+    corpus = str(tmp_path / "corpus.npz")
+    write(corpus, synthesize(levels, height=7, width=7, boxes=1))
+    made = evaluate(corpus, tmp_path / "report", Plan(corpus=corpus, held_out=corpus))
+    assert made["measures"]["patterns"]["ratio"] == ratios
+    why = f"there is no ratio at {levels} boards, for as many held-out levels have exactly the patterns of the corpus"
+    assert made["notes"]["pattern ratio"] == why
+    page = (tmp_path / "report" / "report.html").read_text()
+    assert f"Read with care: {why}." in page
+    (row,) = re.findall(rf'<tr><th scope="row">{levels}</th>.*?</tr>', page)
+    assert row.endswith('<td class="number">–</td></tr>')

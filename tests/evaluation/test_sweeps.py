@@ -6,7 +6,7 @@ import numpy as np
 
 from maskoban.diffusion.sampler import Drawing
 from maskoban.evaluation.patterns import pattern_jsd
-from maskoban.evaluation.reference import load_reference
+from maskoban.evaluation.reference import load_reference, measure_reference
 from maskoban.evaluation.sweeps import TEMPERATURES, complete_how, measure_setting, settings
 from maskoban.solving import Limits, solve
 
@@ -57,6 +57,12 @@ def test_the_divergence_is_read_at_a_size_of_the_held_out_curve() -> None:
     assert (found.evaluations, found.jsd_boards) == (5, 250)
     assert found.jsd == pattern_jsd(boards[:250], reference.patterns)
     assert found.jsd_ratio == found.jsd / reference.held_out_jsd[250]
+
+
+def test_there_is_no_ratio_to_levels_that_do_not_differ_from_the_corpus() -> None:
+    boards = recalling_model().sample(250, 1)
+    found = measure_setting(boards, Drawing(), 25, measure_reference(boards, boards))
+    assert (found.jsd, found.jsd_ratio) == (0, None)
 
 
 def test_nothing_solved_has_no_effort() -> None:

@@ -142,16 +142,18 @@ def patterns(data: dict[str, Any]) -> Figure:
         ("held_out", "held-out levels: the floor", theme.THEIRS, "s--"),
         ("jsd", "these boards", theme.OURS, "o-"),
     ):
-        if data[key]:
-            curve.plot(*_series(data[key]), style, color=colour, label=name)
+        points = {size: jsd for size, jsd in data[key].items() if jsd}  # an axis of powers has no place for 0
+        if points:
+            curve.plot(*_series(points), style, color=colour, label=name)
     curve.set(xscale="log", yscale="log")
     curve.set_title("3x3 pattern divergence from the corpus (JSD, bits)")
     curve.set_yticks([0.02, 0.05, 0.1, 0.2], ["0.02", "0.05", "0.10", "0.20"])
     curve.yaxis.set_minor_locator(NullLocator())
-    curve.legend(loc="lower left")
+    if curve.lines:
+        curve.legend(loc="lower left")
     ratio.axhline(1, color=theme.THEIRS, linestyle="--", linewidth=1.4)
     ratio.axhline(PAPER["jsd_ratio"].value, color=theme.PAPER, linestyle=":", linewidth=1.2)
-    sizes, ratios = _series(data["ratio"])
+    sizes, ratios = _series({size: each for size, each in data["ratio"].items() if each is not None})
     ratio.plot(sizes, ratios, "o-", color=theme.OURS)
     # Fractions of a per cent are no news: the panel is never narrower than what the paper allows itself.
     ratio.set(ylim=(min(0.97, *ratios) - 0.01, max(1.05, *ratios) + 0.01) if ratios else (0.96, 1.06))

@@ -114,8 +114,18 @@ def _walls(report: Report) -> str | None:
     return None if walls is None else f"{walls['mean']:.2f} ({walls['low']:.2f} to {walls['high']:.2f})"
 
 
+def known_ratios(report: Report) -> dict[str, float]:
+    """The ratios of pattern divergence by sample size, where there are any.
+
+    >>> known_ratios({"measures": {"patterns": {"ratio": {"250": 1.01, "500": None}}}})
+    {'250': 1.01}
+    """
+    ratios = find(report, "measures", "patterns", "ratio") or {}
+    return {size: ratio for size, ratio in ratios.items() if ratio is not None}
+
+
 def _ratio(report: Report) -> str | None:
-    ratios = find(report, "measures", "patterns", "ratio")
+    ratios = known_ratios(report)
     if not ratios:
         return None
     largest = max(ratios, key=int)

@@ -168,6 +168,12 @@ class Measuring:
             "patterns",
             lambda: measure_patterns(boards, self.reference.patterns, self.reference.held_out_jsd),
         )
+        same = [f"{size:,}" for size, jsd in self.reference.held_out_jsd.items() if jsd == 0]
+        if same:
+            self.notes["pattern ratio"] = (
+                f"there is no ratio at {' or '.join(same)} boards, for as many held-out levels have exactly the "
+                "patterns of the corpus"
+            )
         self._measure("duplicates", lambda: count_duplicates(boards))
         if boards.shape[1:] != (BOXOBAN_SIDE, BOXOBAN_SIDE):
             self._check_yardstick(boards)

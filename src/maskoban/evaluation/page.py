@@ -9,7 +9,16 @@ from string import Template
 from typing import Any
 
 from maskoban.evaluation import theme
-from maskoban.evaluation.comparison import NOTHING, ROWS, drawn_how, find, interval, percent, rounded
+from maskoban.evaluation.comparison import (
+    NOTHING,
+    ROWS,
+    drawn_how,
+    find,
+    interval,
+    known_ratios,
+    percent,
+    rounded,
+)
 from maskoban.evaluation.markup import own_names, pair, table
 from maskoban.evaluation.paper import PAPER, TITLE, Stated
 
@@ -85,7 +94,7 @@ class _Page:
             share = find(self.measures, *path)
             if share:
                 cards.append(_card(percent(share["share"]), what, f"95 %: {interval(share)}", paper))
-        ratios = find(self.measures, "patterns", "ratio")
+        ratios = known_ratios(self.report)
         if ratios:
             size = max(ratios, key=int)
             what, more = "times the divergence of real levels", f"at {int(size):,} boards"
@@ -223,6 +232,7 @@ class _Page:
         ]
         return (
             self.care("reference")
+            + self.care("pattern ratio")
             + "<p>How often does each 3x3 pattern of tiles occur, here and in the levels of the "
             "corpus? The Jensen-Shannon divergence between the two depends on how many boards are "
             "looked at, so it is read against as many held-out levels, which the model never saw: at "

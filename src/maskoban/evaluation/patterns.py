@@ -34,7 +34,7 @@ class PatternMatch:
 
     jsd: dict[int, float]
     held_out: dict[int, float]
-    ratio: dict[int, float]
+    ratio: dict[int, float | None]
     exponent: float | None  # None where the sample is too small to fit it
     held_out_exponent: float | None
 
@@ -111,6 +111,15 @@ def fit_exponent(curve: Mapping[int, float]) -> float | None:
     return float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
 
 
+def jsd_ratio(jsd: float, held_out: float) -> float | None:
+    """How many times the divergence of held-out levels; None where those do not differ from the corpus at all.
+
+    >>> jsd_ratio(0.5, 0.25), jsd_ratio(0.5, 0.0)
+    (2.0, None)
+    """
+    return jsd / held_out if held_out else None
+
+
 def measure_patterns(boards: Tokens, reference: Patterns, held_out: Mapping[int, float]) -> PatternMatch:
     """The curve of these boards beside the held-out one: at a ratio of 1 nothing tells them apart.
 
@@ -122,7 +131,7 @@ def measure_patterns(boards: Tokens, reference: Patterns, held_out: Mapping[int,
     return PatternMatch(
         jsd=jsd,
         held_out=dict(held_out),
-        ratio={size: value / held_out[size] for size, value in jsd.items()},
+        ratio={size: jsd_ratio(value, held_out[size]) for size, value in jsd.items()},
         exponent=fit_exponent(jsd),
         held_out_exponent=fit_exponent(held_out),
     )

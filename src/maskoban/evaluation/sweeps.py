@@ -10,7 +10,7 @@ from maskoban.boards import Tokens
 from maskoban.diffusion.model import How, Model
 from maskoban.diffusion.sampler import Drawing, drawn_cells
 from maskoban.evaluation.difficulty import efforts_unknown
-from maskoban.evaluation.patterns import pattern_jsd
+from maskoban.evaluation.patterns import jsd_ratio, pattern_jsd
 from maskoban.evaluation.reference import Reference
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.evaluation.tiles import Mean, count_tiles
@@ -122,7 +122,7 @@ def measure_setting(
         median_effort=_median(efforts),
         jsd_boards=size,
         jsd=jsd,
-        jsd_ratio=None if size is None or jsd is None else jsd / reference.held_out_jsd[size],
+        jsd_ratio=None if size is None or jsd is None else jsd_ratio(jsd, reference.held_out_jsd[size]),
     )
 
 
