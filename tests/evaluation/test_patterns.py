@@ -99,6 +99,16 @@ def test_there_is_no_ratio_to_levels_that_do_not_differ_from_the_corpus() -> Non
     assert match.ratio == {250: match.jsd[250] / 0.5, 500: None}
 
 
+def test_too_few_boards_or_held_out_levels_are_refused() -> None:
+    boards = scribbles(40, 4, 4)
+    with pytest.raises(MaskobanError, match="patterns need at least 250 boards, and there are 40"):
+        measure_patterns(boards, count_patterns(boards), {250: 0.5})
+    with pytest.raises(
+        MaskobanError, match="at least 250 held-out levels of at least 3x3, and there are fewer"
+    ):
+        measure_patterns(boards, count_patterns(boards), {})
+
+
 def test_boards_too_small_for_a_window_are_refused() -> None:
     with pytest.raises(MaskobanError, match="at least 3x3"):
         count_patterns(scribbles(4, 2, 8))

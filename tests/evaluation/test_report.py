@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskoban.boards import MaskobanError, write
+from maskoban.boards import MaskobanError, Tokens, write
 from maskoban.evaluation import measuring, report
 from maskoban.evaluation.figures import FIGURES
 from maskoban.evaluation.measuring import Plan
@@ -27,6 +27,9 @@ from maskoban.training.synth import synthesize
 
 from .boards import EASY, EXPERT, NO_PLAYER, ONE_WALL, SOLVABLE, drawn
 from .recall import recalling_model
+
+#: Too small for a 3x3 pattern.
+TINY = drawn("@$.#\n####")
 
 Whole = tuple[Path, dict[str, Any]]
 
@@ -190,7 +193,11 @@ def test_boards_alone_are_measured_as_far_as_they_go(tmp_path: Path) -> None:
     assert made["source"]["name"] == "b"
     assert made["measures"]["solvability"]["solvable"]["count"] == 1
     assert made["measures"]["repairs"]["one_wall"]["count"] == 1
-    assert set(made["notes"]) == {"culprits", "distances", "denoising", "drawing", "reference", "training"}
+    assert set(made["notes"]) == {
+        "culprits", "distances", "denoising", "drawing", "patterns", "reference", "training",
+    }  # fmt: skip
+    assert made["notes"]["patterns"] == "patterns need at least 250 boards, and there are 3"
+    assert "tiles a board" in (tmp_path / "report" / "report.html").read_text()  # what can be measured stays
     assert "nearest neighbours need the levels" in made["notes"]["distances"]
     page = (tmp_path / "report" / "report.html").read_text()
     assert page.count("Not measured: ") == len(made["notes"]) - 1
@@ -332,3 +339,40 @@ def test_a_corpus_held_out_of_itself_leaves_a_dash_for_the_ratio(
     assert f"Read with care: {why}." in page
     (row,) = re.findall(rf'<tr><th scope="row">{levels}</th>.*?</tr>', page)
     assert row.endswith('<td class="number">–</td></tr>')
+
+
+@pytest.mark.parametrize(
+    ("boards", "own", "why"),
+    [
+        (synthesize(300, 7, 7, 1), synthesize(100, 7, 7, 1), "read against at least 250 held-out levels"),
+        (np.repeat(TINY, 300, axis=0), None, "3x3 patterns need boards of at least 3x3, and these are 2x4"),
+        (
+            np.repeat(TINY, 300, axis=0),
+            np.repeat(TINY, 300, axis=0),
+            "3x3 patterns need boards of at least 3x3",
+        ),
+    ],
+    ids=["few held-out levels", "small boards", "small levels"],
+)
+def test_patterns_that_cannot_be_measured_leave_a_note_in_a_report(
+    tmp_path: Path, boards: Tokens, own: Tokens | None, why: str
+) -> None:
+    np.savez(tmp_path / "b.npz", boards=boards)
+    plan = Plan(corpus="nowhere")
+    if own is not None:
+        write(tmp_path / "levels.npz", own)
+        plan = Plan(corpus=str(tmp_path / "levels.npz"), held_out=str(tmp_path / "levels.npz"))
+    made = evaluate(tmp_path / "b.npz", tmp_path / "report", plan)
+    assert "patterns" not in made["measures"]
+    assert why in made["notes"]["patterns"]
+    assert made["notes"]["patterns"] in (tmp_path / "report" / "report.html").read_text()
+
+
+def test_boards_read_against_levels_of_another_size_are_told_of(tmp_path: Path) -> None:
+    np.savez(tmp_path / "b.npz", boards=synthesize(250, 7, 7, 1))
+    write(tmp_path / "levels.npz", synthesize(300, 8, 9, 1))
+    levels = str(tmp_path / "levels.npz")
+    made = evaluate(tmp_path / "b.npz", tmp_path / "report", Plan(corpus=levels, held_out=levels))
+    why = "boards of 7x7 are read against levels of 8x9, and already the size makes their patterns and tiles differ"
+    assert made["notes"]["reference"] == why
+    assert f"Read with care: {why}." in (tmp_path / "report" / "report.html").read_text()

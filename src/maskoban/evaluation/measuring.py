@@ -164,10 +164,13 @@ class Measuring:
         """Tiles, patterns, neighbours, duplicates."""
         boards = self.sample.boards
         self._measure("tiles", lambda: count_tiles(boards))
-        self._measure(
-            "patterns",
-            lambda: measure_patterns(boards, self.reference.patterns, self.reference.held_out_jsd),
-        )
+        try:
+            self._measure(
+                "patterns",
+                lambda: measure_patterns(boards, self.reference.patterns, self.reference.held_out_jsd),
+            )
+        except MaskobanError as error:
+            self.notes["patterns"] = str(error)
         same = [f"{size:,}" for size, jsd in self.reference.held_out_jsd.items() if jsd == 0]
         if same:
             self.notes["pattern ratio"] = (
@@ -186,10 +189,16 @@ class Measuring:
 
     def _check_yardstick(self, levels: Tokens) -> None:
         """Say so where the levels at hand are not those that boards are read against."""
+        if self.plan.held_out is not None:
+            ours, theirs = ("x".join(map(str, each.shape[1:])) for each in (self.sample.boards, levels))
+            if ours != theirs:
+                self.notes["reference"] = (
+                    f"boards of {ours} are read against levels of {theirs}, and already the size makes their patterns "
+                    "and tiles differ"
+                )
+            return
         means = count_tiles(levels).means
-        if self.plan.held_out is None and not np.allclose(
-            list(means.values()), list(self.reference.tiles.values()), atol=1e-6
-        ):
+        if not np.allclose(list(means.values()), list(self.reference.tiles.values()), atol=1e-6):
             self.notes["reference"] = (
                 "patterns, tiles and held-out levels are those of Boxoban's medium set, 10x10, and not of these "
                 "levels: --corpus and --held-out compare with a corpus of your own"

@@ -211,9 +211,20 @@ class _Page:
         return pair(told + table(("walls", "number", "median", "paper"), rows), chart)
 
     def patterns(self) -> str:
-        found = self.measures.get("patterns")
-        if not found:
+        if "tiles" not in self.measures:
             return self.note("patterns")
+        tiles, corpus = self.measures["tiles"]["means"], self.report["corpus"]["tiles"]
+        counts = table(
+            ("tiles a board", "here", "corpus"),
+            [
+                (name, f"{mean:.3f}", f"{corpus[name]:.3f}")
+                for name, mean in tiles.items()
+                if mean >= 0.0005 or corpus[name] >= 0.0005
+            ],
+        )
+        found = self.measures.get("patterns")
+        if found is None:
+            return self.care("reference") + self.note("patterns") + pair(counts, "")
         rows = [
             (
                 f"{int(size):,}",
@@ -224,12 +235,6 @@ class _Page:
             for size, floor in found["held_out"].items()
         ]
         rows.append(("exponent", _fixed(found["exponent"], 2), _fixed(found["held_out_exponent"], 2), ""))
-        tiles, corpus = self.measures["tiles"]["means"], self.report["corpus"]["tiles"]
-        counts = [
-            (name, f"{mean:.3f}", f"{corpus[name]:.3f}")
-            for name, mean in tiles.items()
-            if mean >= 0.0005 or corpus[name] >= 0.0005
-        ]
         return (
             self.care("reference")
             + self.care("pattern ratio")
@@ -240,8 +245,7 @@ class _Page:
             '<span class="stated">The paper stays within 4 % of that floor at every size, and falls as '
             "K to the −0.59</span>, which is the slope between 10,000 and 50,000 boards.</p>"
             + pair(
-                table(("boards", "JSD", "held-out", "ratio"), rows)
-                + table(("tiles a board", "here", "corpus"), counts),
+                table(("boards", "JSD", "held-out", "ratio"), rows) + counts,
                 self.figure(
                     "patterns",
                     "Divergence against the number of boards, and its ratio to the held-out floor.",

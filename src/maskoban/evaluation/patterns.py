@@ -46,16 +46,24 @@ def count_patterns(boards: Tokens) -> Patterns:
     Patterns(codes=array([0], dtype=uint32), counts=array([6]))
     """
     n, height, width = boards.shape
-    if n == 0 or height < 3 or width < 3:
-        raise MaskobanError(
-            f"3x3 patterns need boards of at least 3x3, but the array has shape {boards.shape}"
-        )
+    if n == 0:
+        raise MaskobanError("there are no boards to find patterns on")
+    _check_windows(boards)
     codes = np.zeros((n, height - 2, width - 2), np.uint32)
     for row in range(3):
         for column in range(3):
             codes <<= 3
             codes |= boards[:, row : row + height - 2, column : column + width - 2]
     return Patterns(*np.unique(codes, return_counts=True))
+
+
+def has_windows(boards: Tokens) -> bool:
+    """Whether boards are large enough for a 3x3 pattern.
+
+    >>> has_windows(np.zeros((1, 2, 4), np.uint8))
+    False
+    """
+    return bool(min(boards.shape[1:]) >= 3)
 
 
 def divergence(p: Patterns, q: Patterns) -> float:
@@ -127,6 +135,13 @@ def measure_patterns(boards: Tokens, reference: Patterns, held_out: Mapping[int,
     >>> measure_patterns(boards, count_patterns(boards), {250: 0.5}).ratio
     {250: 0.0}
     """
+    _check_windows(boards)
+    if not held_out:
+        raise MaskobanError(
+            f"patterns are read against at least {SIZES[0]} held-out levels of at least 3x3, and there are fewer"
+        )
+    if len(boards) < min(held_out):
+        raise MaskobanError(f"patterns need at least {min(held_out)} boards, and there are {len(boards)}")
     jsd = pattern_curve(boards, reference, tuple(held_out))
     return PatternMatch(
         jsd=jsd,
@@ -135,3 +150,9 @@ def measure_patterns(boards: Tokens, reference: Patterns, held_out: Mapping[int,
         exponent=fit_exponent(jsd),
         held_out_exponent=fit_exponent(held_out),
     )
+
+
+def _check_windows(boards: Tokens) -> None:
+    if not has_windows(boards):
+        size = "x".join(map(str, boards.shape[1:]))
+        raise MaskobanError(f"3x3 patterns need boards of at least 3x3, and these are {size}")

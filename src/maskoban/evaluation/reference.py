@@ -16,9 +16,12 @@ import numpy as np
 
 from maskoban.boards import MaskobanError, Tokens, read_boards, whole_file
 from maskoban.evaluation.neighbours import Distances, measure_distances, nearest_distances
-from maskoban.evaluation.patterns import Patterns, count_patterns, pattern_curve
+from maskoban.evaluation.patterns import Patterns, count_patterns, has_windows, pattern_curve
 from maskoban.evaluation.tiles import count_tiles
 from maskoban.training.corpus import NAMES
+
+#: Of levels too small for any.
+NO_PATTERNS = Patterns(np.zeros(0, np.uint32), np.zeros(0, np.int64))
 
 SHIPPED = Path(__file__).with_name("reference.npz")
 
@@ -42,11 +45,11 @@ def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) 
     >>> list(measure_reference(corpus, held_out).held_out_jsd)
     [250]
     """
-    patterns = count_patterns(corpus)
+    patterns = count_patterns(corpus) if has_windows(corpus) else NO_PATTERNS
     return Reference(
         patterns=patterns,
         tiles=count_tiles(corpus).means,
-        held_out_jsd=pattern_curve(held_out, patterns),
+        held_out_jsd=pattern_curve(held_out, patterns) if has_windows(held_out) else {},
         held_out_distances=measure_distances(nearest_distances(held_out, corpus, progress=progress)),
         held_out_tiles=count_tiles(held_out).means,
     )

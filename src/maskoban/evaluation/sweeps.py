@@ -10,7 +10,7 @@ from maskoban.boards import Tokens
 from maskoban.diffusion.model import How, Model
 from maskoban.diffusion.sampler import Drawing, drawn_cells
 from maskoban.evaluation.difficulty import efforts_unknown
-from maskoban.evaluation.patterns import jsd_ratio, pattern_jsd
+from maskoban.evaluation.patterns import has_windows, jsd_ratio, pattern_jsd
 from maskoban.evaluation.reference import Reference
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.evaluation.tiles import Mean, count_tiles
@@ -106,7 +106,8 @@ def measure_setting(
     steps = min(drawing.steps or cells, cells)
     solved = solve_many(boards, limits=limits, solutions=False).solved
     efforts = solve_many(boards[solved], "effort", limits=limits, solutions=False)
-    size = max((size for size in reference.held_out_jsd if size <= len(boards)), default=None)
+    sizes = [size for size in reference.held_out_jsd if size <= len(boards)] if has_windows(boards) else []
+    size = max(sizes, default=None)
     jsd = None if size is None else pattern_jsd(boards[:size], reference.patterns)
     return Setting(
         temperature=drawing.temperature,
