@@ -205,6 +205,43 @@ def test_what_cannot_be_learned_from_is_refused(place: Path, tmp_path: Path) -> 
     assert said("--model", paper, "--drawn", 10**9) == sentence  # before it draws
 
 
+def test_drawings_that_are_no_boards_are_refused(place: Path, tmp_path: Path) -> None:
+    file, boards = tmp_path / "drawn.npz", np.ones((9, 6, 7), np.uint8)
+
+    def said(**arrays: Any) -> str:
+        np.savez(file, **{"boards": boards, "polish": 0} | arrays)
+        with pytest.raises(MaskobanError) as refused:
+            run(place, tmp_path / "out", "--drawn", file)
+        assert not (tmp_path / "out").exists()
+        return str(refused.value).removeprefix(f"{file}: ")
+
+    assert said(boards=boards[:0]) == "a fifth of the drawings is held out, and 0 are too few for that"
+    assert said(boards=boards[0]) == "boards has shape (6, 7) of uint8; expected (n, h, w) of uint8"
+    assert said(boards=boards / 2) == "boards has shape (9, 6, 7) of float64; expected (n, h, w) of uint8"
+    assert said(boards=9 * boards) == "boards holds numbers from 9 to 9; expected 0 to 6"
+    assert said(boards=MASK * boards) == "boards holds numbers from 7 to 7; expected 0 to 6"
+    assert said(boards=-boards.astype(int)) == "boards holds numbers from -1 to -1; expected 0 to 6"
+    for polish in ([1, 1], 0.5, -1, "one"):
+        assert said(polish=polish) == "polish must be one whole number of sweeps, 0 or more"
+    np.save(tmp_path / "drawn.npy", boards)
+    (tmp_path / "empty.npz").touch()
+    for name, why in (("drawn.npy", "it is an npy file"), ("empty.npz", "No data left in file")):
+        with pytest.raises(MaskobanError, match=f"nor an npz file with `boards`: {why}"):
+            run(place, tmp_path / "out", "--drawn", tmp_path / name)
+
+
+def test_no_drawings_are_refused_before_anything_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["--model", "nowhere", "--corpus", "x", "--held-out", "x", "--out", str(tmp_path), "--drawn", "0"]
+    monkeypatch.setattr(sys, "argv", ["critic", *given])
+    with pytest.raises(SystemExit) as left:
+        command.main()
+    assert left.value.code == 2
+    told = "maskoban critic: a fifth of the drawings is held out, and 0 are too few for that\n"
+    assert capsys.readouterr().err == told
+
+
 def test_a_critic_is_not_replaced_by_another(place: Path, tmp_path: Path, clock: None) -> None:
     run(place, tmp_path / "critic", "--drawn", 40, "--minutes", 0.5)
     before = (tmp_path / "critic" / "critic.safetensors").read_bytes()

@@ -21,6 +21,7 @@ import math
 import sys
 import time
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -35,7 +36,7 @@ from torch.nn import functional as F
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.files import check_place, whole_file
 from maskoban.boards.symmetry import symmetries
-from maskoban.boards.tiles import Tokens
+from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.critic_network import CriticNetwork, fingerprint
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.proving import prove_kernels
@@ -266,7 +267,7 @@ def drawings(
 
     Where ``polish`` leaves it open they are the model's ``own``, or what the file says.
     """
-    if asked.isdigit():
+    if asked.isdecimal():
         how = Drawing(polish=own if polish is None else polish)
         start, said = blank(denoiser, int(asked)), 0
 
@@ -277,20 +278,47 @@ def drawings(
                 print(f"drawn: {done:,} of {total:,} boards", file=sys.stderr, flush=True)
 
         return draw_many(denoiser, start, seed, how, first=FIRST, progress=say).boards, how.polish
-    try:
-        with np.load(asked) as file:
-            boards, told = file["boards"], file.get("polish")
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise MaskobanError(
-            f"{asked}: neither a number of drawings nor an npz file with `boards`: {error}"
-        ) from None
-    if told is None and polish is None:
+    boards, told = _read(asked)
+    sweeps = told if polish is None else polish
+    if sweeps is None:
         raise MaskobanError(
             f"{asked}: does not say how many polish sweeps its boards had; say it with --polish"
         )
-    if told is not None and polish is not None and int(told) != polish:
-        raise MaskobanError(f"{asked}: its boards had {int(told)} polish sweeps, not {polish}")
-    return boards, int(told) if polish is None else polish
+    if told not in (None, sweeps):
+        raise MaskobanError(f"{asked}: its boards had {told} polish sweeps, not {sweeps}")
+    return boards, sweeps
+
+
+def _read(path: str) -> tuple[Tokens, int | None]:
+    """The drawings of an npz file, and with how many polish sweeps it says they were made."""
+    try:
+        with np.load(path) as file:
+            boards, told = file["boards"], file.get("polish")
+    except (OSError, EOFError, TypeError, ValueError, KeyError, zlib.error, zipfile.BadZipFile) as error:
+        # Of an npy file there comes an array, which cannot be opened as an archive: a TypeError.
+        why = "it is an npy file" if isinstance(error, TypeError) else error
+        raise MaskobanError(
+            f"{path}: neither a number of drawings nor an npz file with `boards`: {why}"
+        ) from None
+    if boards.ndim != 3 or not np.issubdtype(boards.dtype, np.integer):
+        raise MaskobanError(
+            f"{path}: boards has shape {boards.shape} of {boards.dtype}; expected (n, h, w) of uint8"
+        )
+    _check_enough(len(boards))
+    if boards.size and not 0 <= boards.min() <= boards.max() < MASK:
+        raise MaskobanError(
+            f"{path}: boards holds numbers from {boards.min()} to {boards.max()}; expected 0 to {MASK - 1}"
+        )
+    if told is None:
+        return boards.astype(np.uint8), None
+    if told.ndim or not np.issubdtype(told.dtype, np.integer) or told < 0:
+        raise MaskobanError(f"{path}: polish must be one whole number of sweeps, 0 or more")
+    return boards.astype(np.uint8), int(told)
+
+
+def _check_enough(drawn: int) -> None:
+    if drawn < 5:
+        raise MaskobanError(f"a fifth of the drawings is held out, and {drawn} are too few for that")
 
 
 def _cells(denoiser: TorchDenoiser, boards: Tokens, whose: str) -> Tokens:
@@ -338,6 +366,8 @@ def run(arguments: list[str]) -> float:
     from maskoban.training.corpus import load
 
     a = parser().parse_args(arguments)
+    if a.drawn.isdecimal():
+        _check_enough(int(a.drawn))
     settings = CriticSettings(**{k[2:]: v for k, v in vars(a).items() if k.startswith("s_")})
     if a.boards_out is not None:
         check_place(a.boards_out)
@@ -355,8 +385,6 @@ def run(arguments: list[str]) -> float:
             np.savez_compressed(file, boards=boards, polish=polish)
     drawn = _cells(denoiser, boards, a.drawn)
     n = min(settings.held_out, len(held), len(drawn) // 5)
-    if n < 1:
-        raise MaskobanError(f"a fifth of the drawings is held out, and {len(drawn)} are too few for that")
     settings = dataclasses.replace(settings, polish=polish)
     return CriticTrainer(denoiser, real, drawn[:-n], held[:n], drawn[-n:], settings, a.out).run()
 
