@@ -1,4 +1,4 @@
-"""The model as people use it: load it, draw boards, complete half-drawn ones, watch it draw.
+"""The model as people use it: load it, draw boards, complete half-drawn ones, watch it draw, ask what it thinks.
 
 model = maskoban.load()
 for level in model.generate(9, seed=7):
@@ -8,7 +8,7 @@ for level in model.generate(9, seed=7):
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields
 from functools import partial
 from hashlib import sha256
@@ -33,6 +33,7 @@ from maskoban.boards.tiles import (
 )
 from maskoban.diffusion.commits import Commits
 from maskoban.diffusion.denoiser import Critic, Denoiser
+from maskoban.diffusion.opinions import odds, surprise
 from maskoban.diffusion.sampler import (
     Drawing,
     Drawn,
@@ -420,6 +421,47 @@ class Model:
         assert drawn.commits is not None
         return drawn.commits
 
+    def odds(self, board: Level | Tokens) -> NDArray[np.float64]:
+        """What the model expects where: the probabilities of the seven tiles in every cell, (height, width, 7).
+
+        In masked (``?``) cells they are the model's, given all that is drawn already; a drawn cell is what it is.
+
+        >>> load().odds(np.full((10, 10), 7)).shape
+        (10, 10, 7)
+        """
+        found: NDArray[np.float64] = odds(self.denoiser, self._fitting(board)[None])[0]
+        return found
+
+    def surprise(
+        self,
+        boards: Level | Tokens | Sequence[Level | Tokens],
+        orders: int = 1,
+        seed: int = 0,
+        *,
+        progress: Progress | None = None,
+    ) -> NDArray[np.float64]:
+        """How improbable finished boards are to the model: -log p(board) in nats, at most, one number a board.
+
+        Each board is drawn anew cell by cell with its own tiles, which costs as many evaluations as drawing it plainly,
+        in ``orders`` random orders (the same for all boards) whose mean is returned: the more, the less chance is in
+        it. On average that is the bound which training lowers, the negative ELBO.
+
+        >>> model = load()
+        >>> bool(model.surprise(model.generate(1, seed=7))[0] < 100)
+        True
+        """
+        if orders < 1:
+            raise MaskobanError(f"a board is drawn in at least 1 order, not {orders}")
+        if isinstance(boards, Level) or (isinstance(boards, np.ndarray) and boards.ndim == 2):
+            boards = [boards]
+        tokens = [self._fitting(board) for board in boards]
+        for number, board in enumerate(tokens):
+            if (board == MASK).any():
+                raise MaskobanError(
+                    f"board {number} has masked cells: only a finished board has a probability"
+                )
+        return surprise(self.denoiser, np.array(tokens), seed, orders, progress) if tokens else np.zeros(0)
+
     def drawing(self, how: How, from_nothing: bool = True) -> Drawing:
         """How to draw, where ``how`` leaves it open in the model's own way."""
         unhurried = how.get("steps") is None
@@ -441,14 +483,8 @@ class Model:
         _check_count(n)
         return blank(self.denoiser, n)
 
-    def check_completable(self, board: Level | Tokens, boxes_asked: int | None = None) -> None:
-        """Refuse a half-drawn board that nothing could complete, or not with so many boxes, and say why.
-
-        >>> load().check_completable(Level.parse("#####\\n#@$?#\\n#####"))
-        Traceback (most recent call last):
-            ...
-        maskoban.boards.errors.MaskobanError: the board is 3x5, but model 'best' draws 10x10 boards
-        """
+    def _fitting(self, board: Level | Tokens) -> Tokens:
+        """The tokens of a board of the model's size."""
         tokens = board.tokens if isinstance(board, Level) else board
         if not isinstance(tokens, np.ndarray):
             raise MaskobanError(f"a board is a Level or an array of tokens, not a {type(tokens).__name__}")
@@ -457,6 +493,17 @@ class Model:
             raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards")
         if (strange := tokens > MASK).any():
             raise MaskobanError(f"{_first(strange)} holds {tokens[strange][0]}, which is no tile")
+        return tokens
+
+    def check_completable(self, board: Level | Tokens, boxes_asked: int | None = None) -> None:
+        """Refuse a half-drawn board that nothing could complete, or not with so many boxes, and say why.
+
+        >>> load().check_completable(Level.parse("#####\\n#@$?#\\n#####"))
+        Traceback (most recent call last):
+            ...
+        maskoban.boards.errors.MaskobanError: the board is 3x5, but model 'best' draws 10x10 boards
+        """
+        tokens = self._fitting(board)
         rim = np.ones(tokens.size, bool)
         rim[drawn_cells(self.denoiser)] = False
         if (gaps := rim.reshape(tokens.shape) & (tokens != WALL)).any():
