@@ -1,4 +1,4 @@
-"""What several tests share: where the real levels are, if they are anywhere, and one thread for torch."""
+"""What several tests share: where the real levels are, if they are anywhere, a browser, and one thread for torch."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import which
 
 import pytest
+from playwright.sync_api import Browser, sync_playwright
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process they start;
 # several tests press it.
@@ -22,6 +24,25 @@ def boxoban() -> Path:
     if not (folder / "medium").is_dir():
         pytest.skip("no Boxoban levels: set MASKOBAN_BOXOBAN to a checkout of boxoban-levels")
     return folder
+
+
+CHROMIUM = which("chromium") or which("google-chrome")
+FLAGS = [
+    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium, Debian's package."""
+    if CHROMIUM is None and os.environ.get("CI") != "true":
+        pytest.skip("needs chromium (Debian's package)")
+    assert CHROMIUM is not None, "continuous integration must have chromium"
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield chromium
+        chromium.close()
 
 
 @pytest.fixture(scope="module")

@@ -175,6 +175,17 @@ def test_what_the_critic_kept_before_ctrl_c_is_saved(tmp_path: Path, monkeypatch
     assert read(tmp_path / "a.sok") == [wanted[number] for number in (0, 2, 3, 6)]
 
 
+def test_ctrl_c_is_heard_where_as_many_boards_as_asked_for_are_done_but_not_the_first_ones(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judged = Model(Dice(), {"name": "dice", "critic": 1.0}, critic=Open())
+    monkeypatch.setattr(maskoban, "load", lambda *_: judged)
+    wanted = judged.generate(12, SEED)
+    press_ctrl_c_after(20, monkeypatch)
+    run("generate", "-n", 3, "--seed", SEED, "--boxes", 1, "--out", tmp_path / "a.sok", code=130)
+    assert read(tmp_path / "a.sok") == [wanted[number] for number in (0, 2, 3)]
+
+
 @pytest.mark.parametrize("wish", [[], ["--boxes", 3], ["--animate", "a.gif"]])
 def test_ctrl_c_before_there_is_a_board_to_keep_says_so(
     wish: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

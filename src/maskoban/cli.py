@@ -444,11 +444,11 @@ def export(
         typer.Option(min=0, show_default="the model's, or 0", help="Sweeps it draws with where nobody says."),
     ] = None,
     critic: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
             metavar="RUN",
             show_default="the model's",
-            help="Folder of a critic's run, or of a model with one.",
+            help="Folder of a critic's run, or a model with one.",
         ),
     ] = None,
     critic_cutoff: Annotated[

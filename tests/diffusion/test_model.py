@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 import maskoban
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, MASK, PLAYER, WALL
-from maskoban.diffusion.model import How, Model, Precision, load, model_folder, shipped, weights_hash
+from maskoban.diffusion.model import How, Model, Precision, load, model_folder, weights_hash
+from maskoban.diffusion.shipped import shipped
 from maskoban.evaluation.sample import identity
 from maskoban.training.checkpoint import named_folder
 from tests.diffusion.dummies import Dummy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 import pytest
-from playwright.sync_api import sync_playwright
+from playwright.sync_api import Browser
 
 from maskoban.boards.tiles import BOX
 from maskoban.pictures import Mark, board_svg, palette, sheet_svg
@@ -13,7 +13,6 @@ from maskoban.pictures.sheet import Layout
 from maskoban.pictures.surroundings import OUTSIDE, looks
 from maskoban.pictures.tileset import tile
 from tests.pictures.boards import HOUSE, SOLVED_IN_TWO
-from tests.studio.conftest import CHROMIUM, FLAGS
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -96,16 +95,15 @@ def test_a_line_that_could_leave_its_card_says_how_wide_it_is() -> None:
     assert short == 0
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="needs chromium (Debian's package)")
 @pytest.mark.parametrize("font", ["system-ui, sans-serif", "serif", "monospace"])
-def test_no_caption_leaves_its_card_whatever_the_font(font: str) -> None:
+def test_no_caption_leaves_its_card_whatever_the_font(font: str, browser: Browser) -> None:
     drawn = sheet_svg([HOUSE.tokens] * len(LONG), LONG).replace("system-ui, sans-serif", font)
-    with sync_playwright() as playwright:
-        page = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS).new_page()
-        page.set_content(drawn)
-        edges = "all => all.map(each => each.getBoundingClientRect()).map(box => [box.left, box.right])"
-        cards = page.eval_on_selector_all(f"rect[fill='{palette.CARD}']", edges)
-        captions = page.eval_on_selector_all("text", edges)
+    page = browser.new_page()
+    page.set_content(drawn)
+    edges = "all => all.map(each => each.getBoundingClientRect()).map(box => [box.left, box.right])"
+    cards = page.eval_on_selector_all(f"rect[fill='{palette.CARD}']", edges)
+    captions = page.eval_on_selector_all("text", edges)
+    page.close()
     assert len(cards) == len(captions) == len(LONG)
     for (left, right), (first, last) in zip(cards, captions, strict=True):
         assert left < first < last < right

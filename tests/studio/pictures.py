@@ -9,8 +9,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from maskoban.studio.app import create_app
+from tests.conftest import CHROMIUM, FLAGS
 from tests.studio.browsing import link, middle, paste, person
-from tests.studio.conftest import CHROMIUM, FLAGS
 from tests.studio.serving import serving
 
 FOLDER = Path(__file__).parents[2] / "docs" / "pictures"

@@ -110,6 +110,7 @@ def test_titles_are_given_once_and_renaming_is_in_nobodys_way(page: Page, studio
     page.evaluate(full)
     page.click("#play-keep")
     expect(page.locator("#toast")).to_contain_text("is full")
+    page.locator("#toast").evaluate("(toast) => toast.replaceChildren()")
     page.keyboard.press("ArrowRight")
     expect(page.locator("#play-message")).to_have_text("Solved in 1 move and 1 push!")
     expect(page.locator("#toast")).to_contain_text("is full")
@@ -219,6 +220,21 @@ def test_one_bad_file_among_others_is_named_and_costs_them_nothing(page: Page, t
         "2 of 2 boards were new and are in the collection. nonsense.txt: no level"
     )
     expect(page.locator("#kept-boards canvas")).to_have_count(2)
+    # Something that cannot be read at all, as a folder that is dropped.
+    page.evaluate(
+        """(board) => {
+            const data = new DataTransfer(), folder = new File([], "folder");
+            folder.arrayBuffer = () => Promise.reject(new DOMException("gone", "NotFoundError"));
+            for (const file of [new File([board], "board.xsb"), folder]) data.items.add(file);
+            const files = [data.files[0], folder];
+            const event = new DragEvent("drop", { dataTransfer: data, bubbles: true });
+            Object.defineProperty(event, "dataTransfer", { value: { files, types: ["Files"] } });
+            document.body.dispatchEvent(event);
+        }""",
+        RAGGED,
+    )
+    expect(page.locator("#kept-boards canvas")).to_have_count(3)
+    expect(page.locator("#toast")).to_contain_text("folder cannot be read.")
     page.complaints.clear()  # type: ignore[attr-defined]  # the browser's own remark on the refusal
 
 
@@ -233,6 +249,7 @@ def test_what_was_removed_comes_back_by_keyboard_and_never_twice(page: Page, stu
     expect(titles).to_have_count(0)
     page.keyboard.press("Control+z")
     expect(titles).to_have_count(1)
+    expect(page.locator("#toast")).to_have_text("It is back.")
     other = page.context.new_page()
     other.goto(studio + link(ROOM))
     other.click("#play-keep")

@@ -222,9 +222,9 @@ def test_the_verdict_is_that_of_the_board_shown(page: Page) -> None:
 def test_the_answer_of_repair_is_not_talked_over(page: Page) -> None:
     held: list[Route] = []
     page.route("**/api/rate", lambda route: held.append(route))
-    paste(page, BLOCKED)
+    with page.expect_request("**/api/rate"):
+        paste(page, BLOCKED)
     expect(page.locator("#draw-verdict")).to_have_text("Judging…")
-    page.wait_for_timeout(300)  # until the question is on its way
     with page.expect_event("requestfailed", lambda request: "rate" in request.url):
         page.click("#repair")
     expect(page.locator("#draw-verdict")).to_have_text("Without the outlined wall it can be solved.")

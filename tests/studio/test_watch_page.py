@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from maskoban.diffusion.model import Model
 from maskoban.studio.app import create_app
-from tests.studio.browsing import middle, person, shows
+from tests.studio.browsing import ROOM, middle, person, shows
 from tests.studio.serving import Known, known_model, serving
 
 
@@ -120,12 +121,12 @@ def test_a_window_that_is_left_half_way_has_it_all_again(browser: Browser) -> No
     with serving(create_app(lambda: known_model(0.05))) as address:
         page = person(browser, address)
         page.click("#generate")
-        expect(page.locator("#watch-at")).to_have_text(re.compile(r"cell ([5-9]|[12]\d) of 64"))
+        expect(page.locator("#watch-at")).to_have_text(re.compile(r"cell ([5-9]|[1-5]\d) of 64"))
         page.reload()
         expect(page.locator("#watch-boards canvas")).to_have_count(6)
         expect(page.locator("#watch-boards .verdict").first).to_contain_text("Stopped.")
         half = page.locator("#watch-boards canvas").first.get_attribute("data-board") or ""
-        assert 30 < half.count("?") < 64
+        assert 0 < half.count("?") < 64
         page.context.close()
 
 
@@ -142,3 +143,22 @@ def test_boards_that_were_not_judged_when_the_window_was_left_are_judged_then(pa
     )
     page.reload()
     expect(verdicts).to_have_text(["solved, easy"] * 2)
+
+
+def test_a_late_judgement_is_not_taken_for_another_drawings(browser: Browser) -> None:
+    start = {"count": 1, "seed": 1, "model": "known", "board": re.sub("[^#\n]", "?", ROOM)}
+    told = json.dumps(json.dumps([["start", start], ["finished", {"boards": [ROOM]}]]))
+    held: list[Route] = []
+    with serving(create_app(lambda: known_model(0.05))) as address:
+        page = browser.new_page()
+        page.add_init_script(f"sessionStorage['maskoban.watch'] ??= {told}")
+        page.route("**/api/rate", lambda route: held.append(route))
+        with page.expect_request("**/api/rate"):
+            page.goto(address)
+        page.click("#generate")
+        expect(page.locator("#watch-at")).to_have_text(re.compile(r"cell [1-9]"))
+        with page.expect_response("**/api/rate"):
+            held[0].continue_()
+        page.wait_for_function("() => true")  # a moment for whoever heard it
+        expect(page.locator("#watch-boards .verdict b")).to_have_count(0, timeout=1000)
+        page.context.close()

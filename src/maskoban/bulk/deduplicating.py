@@ -95,7 +95,8 @@ class _Known:
                 found = _ids_of_levels(source)
                 known.ids.update(found)
                 mark = sha256("".join(sorted(found)).encode()).hexdigest()[:16]
-            known.names.append(f"{path.name} ({mark})")
+            known.names.append(f"{path.resolve().name} ({mark})")
+        known.names.sort()
         return known
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from maskoban.bulk.job import Job, Origin
-from maskoban.diffusion.model import Model, load, model_folder, shipped, weights_hash
+from maskoban.diffusion.model import Model, load, model_folder, weights_hash
+from maskoban.diffusion.shipped import shipped
 
 
 def anywhere(source: str) -> str:

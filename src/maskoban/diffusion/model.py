@@ -44,6 +44,7 @@ from maskoban.diffusion.sampler import (
     draw_many,
     drawn_cells,
 )
+from maskoban.diffusion.shipped import shipped, shipped_folder
 from maskoban.solving.picking import Wishes
 
 Precision = Literal["fp32", "int8"]
@@ -131,20 +132,11 @@ def _onnx_critic(file: Path, threads: int | None) -> Critic:
     return OnnxCritic(file, threads)
 
 
-def shipped() -> list[str]:
-    """The names of the models in the package."""
-    return sorted(path.parent.name for path in _weights().glob("*/model.onnx"))
-
-
-def _weights() -> Path:
-    return Path(__file__).parents[1] / "weights"
-
-
 def model_folder(source: str | os.PathLike[str]) -> Path:
     """Where the model of this name lies: in the package, on disk, or, once downloaded, in the hub's cache."""
+    if (folder := shipped_folder(source)) is not None:
+        return folder
     name = os.fspath(source)
-    if isinstance(source, str) and name in shipped():
-        return _weights() / name
     path = Path(name)
     if path.is_dir():
         return path
@@ -349,7 +341,7 @@ class Model:
                     progress(kept, n)
                 yield from ((int(numbers[i]), boards[i]) for i in passing)
                 done += len(boards)
-                if kept == n:
+                if kept == n and numbers[-1] + 1 == done:  # else Ctrl-C was pressed, and there are gaps
                     return
 
     def titled(self, board: Tokens, seed: int, number: int) -> Level:

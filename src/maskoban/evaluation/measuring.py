@@ -171,7 +171,8 @@ class Measuring:
             )
         except MaskobanError as error:
             self.notes["patterns"] = str(error)
-        same = [f"{size:,}" for size, jsd in self.reference.held_out_jsd.items() if jsd == 0]
+        ratios = self.measures.get("patterns", {}).get("ratio", {})
+        same = [f"{int(size):,}" for size, ratio in ratios.items() if ratio is None]
         if same:
             self.notes["pattern ratio"] = (
                 f"there is no ratio at {' or '.join(same)} boards, for as many held-out levels have exactly the "

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from maskoban.boards import MaskobanError, whole_file
-from maskoban.diffusion.model import shipped
+from maskoban.diffusion.shipped import shipped
 from maskoban.evaluation.comparison import NOTHING, ROWS, Row, drawn_how
 from maskoban.evaluation.paper import TITLE
 

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.network import Network, build_network
+from maskoban.diffusion.shipped import shipped_folder
 from maskoban.diffusion.tensorfile import load_folder, part_names, save_tensors
 from maskoban.training.presets import Preset
 
@@ -116,9 +117,7 @@ def named_folder(model: str | Path) -> Path:
     >>> named_folder("best").parent.name, named_folder("./best").parent.name
     ('weights', '')
     """
-    weights = Path(__file__).parents[1] / "weights"
-    shipped = isinstance(model, str) and model in {place.name for place in weights.glob("*")}
-    return weights / model if shipped else Path(model)
+    return shipped_folder(model) or Path(model)
 
 
 def restore_optimizer(

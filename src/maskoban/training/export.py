@@ -55,7 +55,7 @@ def export(
     out: Path,
     name: str | None = None,
     polish: int | None = None,
-    critic: Path | None = None,
+    critic: str | Path | None = None,
     cutoff: float | None = None,
     bits: int | None = None,
     levels: Tokens | None = None,
@@ -77,7 +77,7 @@ def export(
     """
     if cutoff is not None and not 0 < cutoff < math.inf:
         raise MaskobanError(f"the critic's cutoff must be a number above 0, not {cutoff:g}")
-    run = named_folder(run)
+    run, critic = named_folder(run), None if critic is None else named_folder(critic)
     if any(out.glob("state*.safetensors")):
         raise MaskobanError(f"{out}: the folder of a training run; a model needs one of its own")
     if (out / FILE).is_file() and not (out / "model.safetensors").is_file():

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import torch
@@ -387,10 +387,13 @@ class Trainer:
     def _refuse_to_go_on(self, *losses: float) -> None:
         """A run whose loss is no number any more is over, and must not replace the checkpoint of when it was one."""
         if not all(map(math.isfinite, losses)):
-            raise MaskobanError(
-                f"the loss is no number any more at step {self.progress.step}: training has diverged; "
-                f"a checkpoint from before stays in {self.folder}, if there was one"
-            )
+            self._end_diverged("the loss is no number")
+
+    def _end_diverged(self, what: str) -> NoReturn:
+        raise MaskobanError(
+            f"{what} any more at step {self.progress.step}: training has diverged; "
+            f"a checkpoint from before stays in {self.folder}, if there was one"
+        )
 
     def step(self) -> Tensor:
         """One optimiser step; returns its loss, still on the device."""
@@ -525,7 +528,7 @@ class Trainer:
     def save(self) -> None:
         self._use_average(False)  # Ctrl-C may have come while measuring
         if not torch.stack([p.isfinite().all() for p in self.network.parameters()]).all():
-            self._refuse_to_go_on(math.nan)
+            self._end_diverged("some weights are no numbers")
         with uninterrupted():
             save_checkpoint(
                 self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,

@@ -2,14 +2,14 @@
 
 import { ask } from "./api.js";
 import { parse } from "./board.js";
-import { $, button, download, el, enable, plural, toast } from "./dom.js";
+import { $, button, download, el, enable, onUndoKey, plural, toast } from "./dom.js";
 import { FULL, best, collection, onStored, pushesOf } from "./store.js";
 import { BoardView } from "./view.js";
 
 const EMPTY = el("p", { className: "empty", textContent: "Nothing kept yet. Keep boards from Watch, Play or Draw." });
 const MAX_BYTES = 600_000, MAX_TITLE = 1000, MAX_COMMENT = 10_000; // what the server takes at once, with room to spare
 const cards = new Map(); // by board
-const removed = []; // what puts back each board that was taken out
+const removed = new Set(); // what puts back each board that was taken out
 let open;
 
 // Of a thousand boards only those on the screen are worth drawing.
@@ -26,7 +26,7 @@ export function start(does) {
   ({ open } = does);
   $("import-here").onclick = does.importDialog;
   $("export-all").onclick = exportAll;
-  addEventListener("keydown", onUndoKey);
+  onUndoKey("collection", () => undo());
   onStored(show);
   show();
 }
@@ -78,18 +78,17 @@ function card(board) {
 function remove(board) {
   const { node, name } = cards.get(board);
   const next = node.nextElementSibling ?? node.previousElementSibling;
-  removed.push(collection.remove(board));
+  const putBack = collection.remove(board);
+  removed.add(putBack);
   (next?.querySelector("button:last-child") ?? $("import-here")).focus();
-  toast(`${name.value} is removed.`, "Undo", undo);
+  toast(`${name.value} is removed.`, "Undo", () => undo(putBack));
 }
 
-const undo = () => removed.pop()?.();
-
-function onUndoKey(event) {
-  if ($("collection").hidden || event.target.closest?.("input, textarea, select, dialog")) return;
-  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.key !== "z") return;
-  event.preventDefault();
-  undo();
+function undo(putBack = [...removed].at(-1)) {
+  if (!putBack) return;
+  if (!putBack()) return toast(FULL);
+  removed.delete(putBack);
+  toast("It is back.");
 }
 
 // The kept boards as levels, in as many parts as the server takes: mostly one.

@@ -18,6 +18,14 @@ addEventListener("click", (event) => {
   event.stopImmediatePropagation();
 }, true);
 
+// Ctrl+Z in a part of the page, where nothing is being typed.
+export const onUndoKey = (part, undo) => addEventListener("keydown", (event) => {
+  if ($(part).hidden || event.target.closest?.("input, textarea, select, dialog")) return;
+  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.key !== "z") return;
+  event.preventDefault();
+  undo();
+});
+
 let fading;
 // A passing word; with something to do about it, it stays a while longer.
 export function toast(sentence, label = "", act = null) {

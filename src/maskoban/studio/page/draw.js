@@ -2,7 +2,7 @@
 
 import { ask, askFile, listen, onConnection } from "./api.js";
 import { FLOOR, GOAL, MASK, NAMES, PLAYER_ON_GOAL, arrowTo, copy, filled, format, has, line, parse, resized } from "./board.js";
-import { $, Newest, button, copyText, download, el, enable, judgementNode, plural, toast } from "./dom.js";
+import { $, Newest, button, copyText, download, el, enable, judgementNode, onUndoKey, plural, toast } from "./dom.js";
 import { linkTo } from "./share.js";
 import { best, table } from "./store.js";
 import { BoardView, cellName, tileIcon } from "./view.js";
@@ -28,7 +28,7 @@ export function start({ open, keepBoard, importDialog }) {
   canvas.onpointermove = (event) => event.isPrimary && stroke && onStroke(event);
   canvas.onpointerup = canvas.onpointercancel = (event) => event.isPrimary && (stroke = null);
   canvas.onkeydown = onKey;
-  addEventListener("keydown", onUndoKey);
+  onUndoKey("draw", undo);
   canvas.onblur = () => ((cursor = undefined), show());
   const click = (id, act) => ($(id).onclick = act);
   click("complete", complete);
@@ -114,13 +114,6 @@ function onKey(event) {
   } else if (event.key >= "1" && event.key <= "8") choose(Number(event.key) - 1);
   else return;
   event.preventDefault();
-}
-
-function onUndoKey(event) {
-  if ($("draw").hidden || event.target.closest?.("input, textarea, select, dialog")) return;
-  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.key !== "z") return;
-  event.preventDefault();
-  undo();
 }
 
 function onStroke(event) {

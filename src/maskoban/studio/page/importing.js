@@ -42,7 +42,12 @@ export function dialog() {
 
 async function fileContent(file) {
   if (file.size > MAX_FILE) return { problem: `${file.name} is too large: at most ${MAX_FILE / 1000} kB.` };
-  const bytes = new Uint8Array(await file.arrayBuffer());
+  let bytes;
+  try {
+    bytes = new Uint8Array(await file.arrayBuffer());
+  } catch {
+    return { problem: `${file.name} cannot be read.` }; // a folder, or gone
+  }
   let letters = "";
   for (let i = 0; i < bytes.length; i += 8192) letters += String.fromCharCode(...bytes.subarray(i, i + 8192));
   return { name: file.name, content: btoa(letters), encoding: "base64" };
@@ -69,17 +74,18 @@ async function read({ problem, name, ...asked }) {
 async function bring(files, { open, go }) {
   const say = (sentence) => ($("importing").open ? ($("import-message").textContent = sentence) : toast(sentence));
   const results = await Promise.allSettled(files.map(read));
-  const levels = results.flatMap((each) => each.value ?? []), problem = results.find((each) => each.reason)?.reason.message;
-  if (!levels.length) return say(problem);
+  const levels = results.flatMap((each) => each.value ?? []);
+  const problems = results.flatMap((each) => each.reason?.message ?? []);
+  if (!levels.length) return say(problems.join(" "));
   $("importing").close();
   const solved = levels.flatMap(({ board, solutions }) => solutions.map((lurd) => [board, replayed(board, lurd)]));
-  best.offer(solved.filter(([, lurd]) => lurd));
+  const full = best.offer(solved.filter(([, lurd]) => lurd)) === null;
   if (levels.length === 1 && $("collection").hidden) {
     open("draw", levels[0].board, levels[0].title);
-    return toast(problem ?? "Imported.");
+    return toast([full ? FULL : "Imported.", ...problems].join(" "));
   }
   const added = collection.add(levels);
   go("collection");
-  const told = added === null ? FULL : `${added} of ${levels.length} boards were new and are in the collection.`;
-  toast(problem ? `${told} ${problem}` : told);
+  const told = `${added} of ${levels.length} boards were new and are in the collection.`;
+  toast([full || added === null ? FULL : told, ...problems].join(" "));
 }

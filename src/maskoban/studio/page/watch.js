@@ -98,7 +98,8 @@ const remember = () => keep("watch", told, session);
 // A board that was finished when this window was left, and not yet judged.
 async function judge({ number, text }) {
   try {
-    hear("judged", { number, judgement: await ask("rate", { board: text }) });
+    const judgement = await ask("rate", { board: text });
+    if (boards[number]?.text === text) hear("judged", { number, judgement }); // else something else is drawn by now
   } catch {
     // as little is known of it as before
   }
