@@ -235,9 +235,12 @@ def test_a_corpus_that_does_not_fit_is_refused(tmp_path: Path, corpus: Any, sent
     assert not (tmp_path / "run").exists()
 
 
-def test_numbers_of_hidden_cells_that_would_never_come_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(MaskobanError, match=r"is 15, and 16 cells are drawn: .* set diffusion_steps=16"):
-        trainer(replace(SMALL, diffusion_steps=15), tmp_path)
+def test_numbers_of_hidden_cells_that_would_come_more_seldom_are_refused(tmp_path: Path) -> None:
+    for steps in (15, 25):
+        match = rf"is {steps}, and 16 cells are drawn: .* set diffusion_steps=16"
+        with pytest.raises(MaskobanError, match=match):
+            trainer(replace(SMALL, diffusion_steps=steps), tmp_path)
+    trainer(replace(SMALL, diffusion_steps=32), tmp_path)
     trainer(replace(RUNS["paper"], diffusion_steps=15), tmp_path)  # hides cells one by one: any number comes
 
 

@@ -56,6 +56,12 @@ def test_settings_are_changed_by_name() -> None:
         ("optimizer=sgd", "optimizer is 'adamw' or 'muon', not 'sgd'"),
         ("batch=0", "batch must be at least 1, and is 0"),
         ("validate_every=0", "validate_every must be at least 1, and is 0"),
+        ("warmup=-5", "warmup must be at least 0, and is -5"),
+        (
+            "optimizer=muon",
+            "optimizer=muon with muon_learning_rate=0 would leave all matrices as they begin; "
+            "set muon_learning_rate too (best has 0.02, and muon_momentum=0.95)",
+        ),
         ("heads=7", "d must be a multiple of four times the 7 heads, and is 256"),
         ("decay_share=0", "decay_share must be above 0 and at most 1, and is 0.0"),
         ("learning_rate=nan", "learning_rate must be a number from 0 on, and is nan"),

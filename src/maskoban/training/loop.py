@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+import maskoban
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, WALL, Tokens
 from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_independently
@@ -116,14 +117,16 @@ class Trainer:
         prove_kernels(self.network, self.part.stop - self.part.start, backward=True)
         self.corpus = self._cells(corpus, "the training corpus")
         self.held_out = self._cells(held_out, "the held-out corpus")[: preset.validation_boards]
+        if len(self.held_out) > preset.batch:  # whole batches, as in training
+            self.held_out = self.held_out[: len(self.held_out) // preset.batch * preset.batch]
         if len(self.corpus) < preset.batch:
             raise MaskobanError(
                 f"the training corpus has {len(self.corpus)} boards, fewer than one batch of {preset.batch}"
             )
-        if preset.corruption == "exact" and preset.diffusion_steps < self.network.cells:
+        if preset.corruption == "exact" and preset.diffusion_steps % self.network.cells:
             raise MaskobanError(
                 f"diffusion_steps is {preset.diffusion_steps}, and {self.network.cells} cells are drawn: some numbers "
-                f"of hidden cells would never be learned; set diffusion_steps={self.network.cells}"
+                f"of hidden cells would be learned more often than others; set diffusion_steps={self.network.cells}"
             )
         self._corpus_hash = sha256(self.corpus.cpu().numpy().tobytes()).hexdigest()[:16]
         if len(self.held_out) == 0:
@@ -470,13 +473,12 @@ class Trainer:
     def validate(self) -> float:
         """The objective on held-out boards, with the same noise every time and no dropout."""
         with self._judging():
-            total, batch = 0.0, min(self.preset.batch, len(self.held_out))
-            whole = len(self.held_out) // batch * batch
-            for start in range(0, whole, batch):
+            losses = []
+            for start in range(0, len(self.held_out), self.preset.batch):
                 torch.manual_seed(start)
-                boards = self.held_out[start : start + batch].long()
-                total += self.loss(boards, *self._noise(boards)).item()
-            return total / (whole // batch)
+                boards = self.held_out[start : start + self.preset.batch].long()
+                losses.append(self.loss(boards, *self._noise(boards)).item())
+            return sum(losses) / len(losses)
 
     def sample(self) -> None:
         """Draw fresh boards, keep them in the run's folder and, where the solver is built, judge them."""
@@ -634,7 +636,9 @@ class Trainer:
             "held_out": len(self.held_out),
             "from_step": self.progress.step,
             "before": self.before.step,
+            "corpus_hash": self._corpus_hash,
             "versions": {
+                "maskoban": maskoban.__version__,
                 "python": platform.python_version(),
                 "torch": torch.__version__,
                 "numpy": np.__version__,

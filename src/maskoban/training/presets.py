@@ -63,12 +63,18 @@ class Preset:
             value = getattr(self, name)
             if get_origin(kind) is Literal and value not in get_args(kind):
                 raise MaskobanError(f"{name} is {' or '.join(map(repr, get_args(kind)))}, not {value!r}")
-            if kind is int and name not in ("seed", "warmup") and value < 1:
-                raise MaskobanError(f"{name} must be at least 1, and is {value}")
+            least = 0 if name == "warmup" else 1
+            if kind is int and name != "seed" and value < least:
+                raise MaskobanError(f"{name} must be at least {least}, and is {value}")
         for name in ("learning_rate", "muon_learning_rate", "weight_decay", "clip"):
             value = getattr(self, name)
             if value is not None and not 0 <= value < math.inf:
                 raise MaskobanError(f"{name} must be a number from 0 on, and is {value}")
+        if self.optimizer == "muon" and self.learning_rate and not self.muon_learning_rate:
+            raise MaskobanError(
+                "optimizer=muon with muon_learning_rate=0 would leave all matrices as they begin; "
+                "set muon_learning_rate too (best has 0.02, and muon_momentum=0.95)"
+            )
         if self.corruption == "exact" and self.schedule != "linear":
             raise MaskobanError(
                 f"schedule={self.schedule} means nothing where exact numbers of cells are hidden; "
