@@ -9,7 +9,7 @@ from __future__ import annotations
 import glob
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -26,8 +26,8 @@ from maskoban.training.corpus import load
 #: Told (boards looked at, boards in all).
 Progress = Callable[[int, int], None]
 
-# A folder called id=5 is no column.
-_ROWS = "read_parquet($files, hive_partitioning = false)"
+# The rows of the files that a query is given by these names. A folder called id=5 is no column.
+_ROWS, _OTHERS = (f"read_parquet(${name}, hive_partitioning = false)" for name in ("files", "others"))
 
 
 def deduplicate(
@@ -49,7 +49,7 @@ def deduplicate(
     if source.path == target.path:
         raise MaskobanError(f"{folder}: name another folder for the dataset without duplicates")
     manifest = source.finished()
-    known = _Known.of(against)
+    known = _known(against)
     settings = source.settings() | {"without_duplicates_of": source.fingerprint()}
     if known.names:
         settings |= {"without_puzzles_of": ", ".join(known.names)}
@@ -77,27 +77,27 @@ def deduplicate(
 class _Known:
     """Puzzles to leave out: ids, files of other datasets that hold more of them, and what to call each source."""
 
-    ids: set[str] = field(default_factory=set)
-    files: list[str] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
+    ids: set[str]
+    files: list[str]
+    names: list[str]
 
-    @classmethod
-    def of(cls, sources: Sequence[str | Path]) -> _Known:
-        known = cls()
-        for source in sources:
-            path = Path(source)
-            if (path / "job.json").is_file():
-                dataset = Dataset(path.resolve())
-                dataset.check_files()
-                known.files.extend(_files(dataset))
-                mark = dataset.fingerprint()
-            else:
-                found = _ids_of_levels(source)
-                known.ids.update(found)
-                mark = sha256("".join(sorted(found)).encode()).hexdigest()[:16]
-            known.names.append(f"{path.resolve().name} ({mark})")
-        known.names.sort()
-        return known
+
+def _known(sources: Sequence[str | Path]) -> _Known:
+    levels: set[str] = set()
+    files, names = [], []
+    for source in sources:
+        path = Path(source).resolve()
+        if (path / "job.json").is_file():
+            dataset = Dataset(path)
+            dataset.check_files()
+            files += _files(dataset)
+            mark = dataset.fingerprint()
+        else:
+            found = _ids_of_levels(source)
+            levels |= found
+            mark = sha256("".join(sorted(found)).encode()).hexdigest()[:16]
+        names.append(f"{path.name} ({mark})")
+    return _Known(levels, files, sorted(names))
 
 
 def _ids_of_levels(source: str | Path) -> set[str]:
@@ -125,7 +125,7 @@ def _first_numbers(
     try:
         with duckdb.connect(config=settings) as database:
             database.register("known", pa.table({"id": pa.array(sorted(known.ids), pa.string())}))
-            others = f" ANTI JOIN (SELECT id FROM {_ROWS.replace('$files', '$others')}) USING (id)"
+            others = f" ANTI JOIN (SELECT id FROM {_OTHERS}) USING (id)"
             # Sorted, so that what a shard needs lies together.
             database.execute(
                 f"COPY (SELECT min(number) AS number FROM {_ROWS} ANTI JOIN known USING (id)"

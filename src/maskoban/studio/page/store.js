@@ -52,8 +52,8 @@ export const collection = {
     const boards = this.all(), before = boards.length;
     const known = new Set(boards.map((each) => each.board)), titles = new Set(boards.map((each) => each.title));
     let number = 1;
-    for (const { title, author, comment, ...level } of levels) {
-      const board = standard(level.board);
+    for (const { board: text, title, author, comment } of levels) {
+      const board = standard(text);
       if (known.has(board)) continue;
       while (titles.has(`Board ${number}`)) number += 1;
       const named = title || `Board ${number}`;
