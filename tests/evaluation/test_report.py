@@ -42,7 +42,10 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_everything_is_there(whole_report: Whole) -> None:
     folder, made = whole_report
-    assert set(made["notes"]) == {"reference"}  # its corpus is a small one of the tests
+    assert set(made["notes"]) == {
+        "reference",
+        "JSD ratio",
+    }  # its corpus and sweeps are small ones of the tests
     assert set(made["measures"]) == {
         "solvability", "repairs", "culprits", "difficulty", "tiles", "patterns", "duplicates", "distances",
         "temperature", "order", "steps", "polish", "critic", "training",
@@ -289,6 +292,13 @@ def test_a_median_effort_that_is_unknown_is_told_of(tmp_path: Path, monkeypatch:
     assert None in {each["median_effort"] for each in made["measures"]["order"]}
     assert "hit their limits" in made["notes"]["median effort"]
     assert made["notes"]["median effort"] in (tmp_path / "report.html").read_text()
+
+
+def test_a_sweep_too_small_for_a_divergence_says_so(tmp_path: Path) -> None:
+    made = evaluate(recalling_model(), tmp_path, Plan(samples=5, sweep=5, corpus="nowhere"))
+    assert {each["jsd_ratio"] for each in made["measures"]["temperature"]} == {None}
+    assert "a divergence needs 250 boards of each way" in made["notes"]["JSD ratio"]
+    assert f"Not measured: {made['notes']['JSD ratio']}." in (tmp_path / "report.html").read_text()
 
 
 def test_a_place_that_cannot_be_written_is_said_first(tmp_path: Path) -> None:

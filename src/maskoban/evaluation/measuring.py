@@ -24,7 +24,7 @@ from maskoban.evaluation.difficulty import efforts_unknown, measure_difficulty
 from maskoban.evaluation.duplicates import count_duplicates
 from maskoban.evaluation.neighbours import measure_distances, nearest_distances, training_levels
 from maskoban.evaluation.paper import PAPER
-from maskoban.evaluation.patterns import measure_patterns
+from maskoban.evaluation.patterns import SIZES, measure_patterns
 from maskoban.evaluation.reference import Reference, load_reference, measure_reference
 from maskoban.evaluation.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.sample import draw_sample, identity, read_sample
@@ -241,6 +241,10 @@ class Measuring:
             if any(each["solvable"]["count"] and each["median_effort"] is None for each in found):
                 self.notes["median effort"] = (
                     "where it is a dash, the searches for the efforts of too many boards hit their limits"
+                )
+            if any(each["jsd_boards"] is None for each in found):
+                self.notes["JSD ratio"] = (
+                    f"a divergence needs {SIZES[0]} boards of each way (--sweep), and as many held-out levels"
                 )
 
     def read_log(self) -> None:

@@ -374,7 +374,7 @@ class _Page:
         size = costs[0]["jsd_boards"]
         told = f"; divergence at {size:,} boards" if size else ""
         html += pair(ways, self.figure("cost", f"Quality against the evaluations a board takes{told}."))
-        return self.care("median effort") + html
+        return self.care("median effort") + self.note("JSD ratio") + html
 
     def training(self) -> str:
         found = self.measures.get("training")
