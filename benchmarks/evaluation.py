@@ -22,6 +22,7 @@ from rich.table import Table
 
 from maskoban import _core
 from maskoban.boards import Tokens, read_boards
+from maskoban.cores import cores
 from maskoban.evaluation import (
     count_duplicates,
     count_patterns,
@@ -68,7 +69,7 @@ def show_neighbours(boards: Tokens, corpus: Tokens, console: Console) -> None:
     row("cell by cell in NumPy", 20, seconds)
     row("plain, one thread", n, plain_seconds)
     for registers in reversed(_core.registers()[:-1]):
-        for threads, name in ((1, "one thread"), (0, "all cores")):
+        for threads, name in ((1, "one thread"), (cores(), "all cores")):
             seconds, found = native(registers, threads, len(ours))
             assert np.array_equal(found[:n], plain)
             row(f"{registers}, {name}", len(ours), seconds)

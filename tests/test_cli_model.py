@@ -402,7 +402,14 @@ def test_completions_that_nothing_can_change_are_refused_at_once(tmp_path: Path)
     assert told.endswith("level 0: the board has 2 boxes already, more than the 1 asked for\n")
     write(tmp_path / "whole.sok", [Level.parse("########\n#@#$.  #\n########\n########")])
     told = run("complete", tmp_path / "whole.sok", "-n", 1, "--only-solvable", code=2).stderr
-    assert "only 0 of 2 boards drawn were as asked" in told
+    assert "the board has nothing left to draw, and is not as asked" in told
+
+
+def test_a_board_with_nothing_to_draw_comes_as_often_as_asked(tmp_path: Path) -> None:
+    whole = Level.parse("########\n#@ $.  #\n########\n########")
+    write(tmp_path / "whole.sok", [whole])
+    run("complete", tmp_path / "whole.sok", "-n", 100, "--only-solvable", "--out", tmp_path / "all.sok")
+    assert [str(level) for level in read(tmp_path / "all.sok")] == [str(whole)] * 100
 
 
 def test_boxes_asked_for_have_goals(monkeypatch: pytest.MonkeyPatch) -> None:

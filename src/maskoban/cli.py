@@ -295,10 +295,11 @@ def complete(
 
     def frames() -> Tokens:
         shown = [(level, kept) for level, kept in zip(given, drawn, strict=True) if kept][: -(-ANIMATED // n)]
-        runs = [
-            model.trajectory(seed=seed, board=level, numbers=list(kept), **how).frames()
-            for level, kept in shown
-        ]
+        runs = []
+        with progress_bar("animating", report) as progress:
+            for level, kept in shown:
+                runs.append(model.trajectory(seed=seed, board=level, numbers=list(kept), **how).frames())
+                progress(len(runs), len(shown))
         return _side_by_side(runs)[:, :ANIMATED]
 
     facts = [

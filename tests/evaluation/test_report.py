@@ -341,6 +341,9 @@ def test_a_corpus_held_out_of_itself_leaves_a_dash_for_the_ratio(
 ) -> None:
     corpus = str(tmp_path / "corpus.npz")
     write(corpus, synthesize(levels, height=7, width=7, boxes=1))
+    nowhere = Plan(corpus=corpus, held_out=str(tmp_path / "nowhere.npz"))
+    with pytest.raises(MaskobanError, match=r"^[^:]*nowhere"):  # and not for want of neighbours
+        evaluate(corpus, tmp_path / "report", nowhere)
     made = evaluate(corpus, tmp_path / "report", Plan(corpus=corpus, held_out=corpus))
     assert made["measures"]["patterns"]["ratio"] == ratios
     why = f"there is no ratio at {levels} boards, for as many held-out levels have exactly the patterns of the corpus"

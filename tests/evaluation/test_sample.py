@@ -48,11 +48,10 @@ ONE_BOARD = np.zeros((1, 3, 3), np.uint8)
 @pytest.mark.parametrize(
     ("arrays", "sentence"),
     [
-        ({"boards": np.zeros((3, 3), np.uint8)}, "expected \\(n, h, w\\) of uint8"),
-        ({"boards": np.zeros((0, 3, 3), np.uint8)}, "expected \\(n, h, w\\) of uint8"),
-        ({"boards": np.zeros((1, 3, 3))}, "expected \\(n, h, w\\) of uint8"),
-        ({"boards": np.full((1, 3, 3), 8)}, "expected 0 to 7"),
-        ({"boards": np.full((1, 3, 3), -1)}, "expected 0 to 7"),
+        ({"boards": np.zeros((0, 3, 3), np.uint8)}, "no level in it"),
+        ({"boards": np.zeros((1, 3, 3))}, "expected whole numbers \\(n, h, w\\)"),
+        ({"boards": np.full((1, 3, 3), 8)}, "expected tiles, 0 to 7"),
+        ({"boards": np.full((1, 3, 3), -1)}, "expected tiles, 0 to 7"),
         ({"boards": np.zeros((1, 3, 3), int), "probabilities": np.zeros((1, 9))}, "expected the same"),
         (
             {"boards": ONE_BOARD, "probabilities": np.full((1, 3, 3), -0.1)},
@@ -60,13 +59,32 @@ ONE_BOARD = np.zeros((1, 3, 3), np.uint8)
         ),
         ({"boards": ONE_BOARD, "probabilities": np.full((1, 3, 3), 7.0)}, "from 7 to 7; expected 0 to 1"),
         ({"boards": ONE_BOARD, "probabilities": np.full((1, 3, 3), "half")}, "expected float16 or float32"),
-        ({"boards": np.array([{}])}, "not a whole .npz file"),
+        ({"boards": np.array([{}])}, "boards holds object of shape"),
+        ({"boards": ONE_BOARD, "probabilities": np.array([{}])}, "probabilities cannot be unpacked"),
     ],
 )
 def test_what_is_wrong_is_said(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
     np.savez(tmp_path / "b.npz", **arrays)
     with pytest.raises(LevelFileError, match=sentence):
         read_sample(tmp_path / "b.npz")
+
+
+def test_a_damaged_archive_is_said_or_makes_no_difference(tmp_path: Path) -> None:
+    chances = np.random.default_rng(0).random(BOARDS.shape).astype(np.float32)
+    np.savez_compressed(tmp_path / "b.npz", boards=BOARDS, probabilities=chances)
+    whole = (tmp_path / "b.npz").read_bytes()
+    refused = 0
+    for place in range(0, len(whole), 7):
+        spoiled = bytearray(whole)
+        spoiled[place] ^= 0xFF
+        (tmp_path / "b.npz").write_bytes(spoiled)
+        try:
+            read = read_sample(tmp_path / "b.npz")
+        except LevelFileError:
+            refused += 1
+        else:
+            np.testing.assert_array_equal(read.boards, BOARDS)
+    assert refused > 10
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:

@@ -47,6 +47,17 @@ def test_a_damaged_file_is_made_again(tmp_path: Path, damage: bytes) -> None:
     assert Stages(tmp_path).arrays("a", {}, lambda: {"n": np.array(7)})["n"] == 7
 
 
+def test_an_array_with_one_wrong_byte_is_made_again(tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).integers(99, size=40)
+    Stages(tmp_path).arrays("a", {}, lambda: {"n": numbers})
+    whole = (tmp_path / "a.npz").read_bytes()
+    for place in range(whole.index(b"n.npy") + 30, whole.index(b"PK\x01\x02"), 5):  # where the numbers are
+        spoiled = bytearray(whole)
+        spoiled[place] ^= 0xFF
+        (tmp_path / "a.npz").write_bytes(spoiled)
+        np.testing.assert_array_equal(Stages(tmp_path).arrays("a", {}, lambda: {"n": numbers})["n"], numbers)
+
+
 def test_what_was_interrupted_leaves_nothing(tmp_path: Path) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt

@@ -112,6 +112,7 @@ def test_a_malformed_level_is_named_and_nothing_is_written(
 ) -> None:
     folder = tmp_path / "levels"
     folder.mkdir()
+    (folder / "00.txt").mkdir()  # a folder of such a name is no level file
     write(folder / "000.txt", [Level.parse(GOOD)] * 3)
     write(folder / "001.txt", [Level.parse(GOOD), Level.parse(drawing), Level.parse(GOOD)])
     with pytest.raises(MaskobanError) as caught:

@@ -253,7 +253,7 @@ def _check_folder(folder: str, format: str | None) -> None:
         raise MaskobanError(f"{folder}: a folder holds Boxoban files, not {format}; expected a file name")
     there = Path(folder)
     with _said(folder, "written"):
-        held = _level_files(folder) if there.is_dir() else []
+        held = level_files(folder) if there.is_dir() else []
         if held:
             first = os.path.basename(held[0])
             raise LevelFileError(folder, f"there are levels in this folder already ({first}); expected none")
@@ -283,7 +283,7 @@ def _files(name: str) -> list[str]:
     if name == "-" or not os.path.isdir(name):
         return [name]
     with _said(name, "read"):
-        files = _level_files(name)
+        files = level_files(name)
     if not files:
         _check_no_dataset(name)
         raise LevelFileError(
@@ -302,7 +302,8 @@ def _check_no_dataset(folder: str) -> None:
         )
 
 
-def _level_files(folder: str) -> list[str]:
+def level_files(folder: str) -> list[str]:
+    """The files of a folder that are read as levels, in the order of their names."""
     files = sorted(entry.path for entry in os.scandir(folder) if entry.is_file())
     return [file for file in files if Path(file).suffix.lower() in ENDINGS]
 

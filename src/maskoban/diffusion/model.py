@@ -318,18 +318,17 @@ class Model:
         drawn: Callable[[int, int, Progress | None], Numbered],
         wishes: Wishes,
         progress: Progress | None,
-        most: int | None = None,
     ) -> Iterator[tuple[int, Tokens]]:
         """The first ``n`` boards of a sequence that are as wished, some at a time, each with its number in it.
 
         ``drawn(count, first, progress)`` draws boards first, first + 1, ... of the sequence. ``progress`` is told of
-        boards that are as wished. After ``most`` boards it gives up.
+        boards that are as wished.
         """
         _check_count(n)
         some = 4 * self.denoiser.batch
         kept = done = 0
         while kept < n:
-            if done >= (most or RAREST * n):
+            if done >= RAREST * n:
                 raise TooRareError(f"only {kept} of {done} boards drawn were as asked ({wishes}); gave up")
             likely = max(n - kept, min(self.denoiser.batch, 2 * n)) if wishes else n - kept
             count = min(likely, some)
@@ -383,8 +382,9 @@ class Model:
             start = np.repeat(tokens[None], count, axis=0)
             return draw_in_turn(self.denoiser, start, seed, drawing, first, told)
 
-        most = None if (tokens == MASK).any() else 1  # a board with nothing to draw stays what it is
-        for number, finished in self._first_passing(n, drawn, wishes, progress, most):
+        if not (tokens == MASK).any() and not wishes.met(tokens[None])[0]:
+            raise TooRareError(f"the board has nothing left to draw, and is not as asked ({wishes})")
+        for number, finished in self._first_passing(n, drawn, wishes, progress):
             yield number, Level(finished, title=title)
 
     def trajectory(

@@ -34,6 +34,7 @@ from maskoban.evaluation.sweeps import complete_how, evaluations, measure_settin
 from maskoban.evaluation.tiles import count_tiles
 from maskoban.evaluation.training_log import read_training
 from maskoban.solving import Limits, Results, solve_many
+from maskoban.training import corpus as corpora
 
 #: A search that is not through after so many states counts as unknown; no board of Boxoban's kind comes near.
 LIMITS = Limits(states=20_000_000)
@@ -122,7 +123,7 @@ class Measuring:
         """What boards are read against: the shipped numbers, or those of a corpus and its held-out levels."""
         if self.plan.held_out is None:
             return load_reference()
-        corpus, held_out = training_levels(self.plan.corpus), training_levels(self.plan.held_out)
+        corpus, held_out = training_levels(self.plan.corpus), corpora.load(self.plan.held_out)
         return measure_reference(corpus, held_out, self.progress)
 
     def judge(self) -> None:

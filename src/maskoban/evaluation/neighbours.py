@@ -15,6 +15,7 @@ from rich.progress import Progress
 
 from maskoban import _core
 from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, MaskobanError, Tokens
+from maskoban.cores import cores
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.training import corpus as corpora
 
@@ -82,7 +83,7 @@ def nearest_distances(
             np.ascontiguousarray(boards[:, varies]),
             np.ascontiguousarray(corpus[:, varies]),
             _core.registers()[0],
-            threads or 0,
+            threads or cores(),
             (lambda done: bar.update(task, completed=done)) if progress else None,
         )
         bar.update(task, completed=len(boards))

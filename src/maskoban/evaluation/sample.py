@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,7 +11,8 @@ from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import Progress as Bar
 
-from maskoban.boards import MASK, LevelFileError, Tokens, read_boards
+from maskoban.boards import LevelFileError, Tokens, read_boards
+from maskoban.boards.formats.npz import array_beside
 from maskoban.diffusion.model import How, Model, weights_hash
 from maskoban.diffusion.sampler import VERSION
 from maskoban.evaluation.stages import Arrays, Stages, fingerprint
@@ -52,36 +52,22 @@ def read_sample(path: str | Path) -> Sample:
     >>> read_sample("boards.npz").boards.shape  # doctest: +SKIP
     (50000, 10, 10)
     """
-    name = str(path)
-    if not zipfile.is_zipfile(name) or "boards.npy" not in zipfile.ZipFile(name).namelist():
-        return Sample(read_boards(path))
-    try:
-        with np.load(name) as file:
-            boards = file["boards"]
-            probabilities = file.get("probabilities")
-    except (OSError, ValueError, zipfile.BadZipFile) as error:
-        raise LevelFileError(name, f"not a whole .npz file ({error})") from None
-    if boards.ndim != 3 or not np.issubdtype(boards.dtype, np.integer) or not boards.size:
-        raise LevelFileError(
-            name, f"boards has shape {boards.shape} of {boards.dtype}; expected (n, h, w) of uint8"
-        )
-    if boards.min() < 0 or boards.max() > MASK:
-        raise LevelFileError(
-            name, f"boards holds numbers from {boards.min()} to {boards.max()}; expected 0 to {MASK}"
-        )
+    boards, probabilities = read_boards(path), array_beside(path, "probabilities")
     if probabilities is not None:
         if probabilities.shape != boards.shape:
             shapes = f"{probabilities.shape} beside boards of {boards.shape}"
-            raise LevelFileError(name, f"probabilities has shape {shapes}; expected the same")
+            raise LevelFileError(str(path), f"probabilities has shape {shapes}; expected the same")
         if not np.issubdtype(probabilities.dtype, np.floating):
             raise LevelFileError(
-                name, f"probabilities are of {probabilities.dtype}; expected float16 or float32"
+                str(path), f"probabilities are of {probabilities.dtype}; expected float16 or float32"
             )
         probabilities = probabilities.astype(np.float32)
         if (probabilities < 0).any() or (probabilities > 1).any():
             low, high = np.nanmin(probabilities), np.nanmax(probabilities)
-            raise LevelFileError(name, f"probabilities go from {low:g} to {high:g}; expected 0 to 1, or NaN")
-    return Sample(boards.astype(np.uint8), probabilities)
+            raise LevelFileError(
+                str(path), f"probabilities go from {low:g} to {high:g}; expected 0 to 1, or NaN"
+            )
+    return Sample(boards, probabilities)
 
 
 def draw_sample(

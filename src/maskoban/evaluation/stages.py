@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, is_dataclass
 from hashlib import sha256
@@ -68,7 +69,7 @@ class Stages:
                 if str(file["inputs"]) == wanted:
                     self._say(f"{name}: as before")
                     return {key: file[key] for key in file if key != "inputs"}
-        except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile):
+        except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile):
             pass
         arrays = self._made(name, make)
         with whole_file(path) as file:

@@ -23,7 +23,7 @@ from maskoban.boards import (
     read_boards,
     write,
 )
-from maskoban.boards.files import ENDINGS
+from maskoban.boards.files import level_files
 from maskoban.training.fetch import SPLITS, cache_folder, fetched
 
 #: What a tile is called in a description, at the tile's own index.
@@ -176,12 +176,11 @@ def _problem(boxes: int, goals: int, players: int, masked: int) -> str:
 def _place(path: Path, index: int) -> tuple[Path, int]:
     """The file that holds board ``index`` of ``path``, and the board's number there, counted from 1."""
     if path.is_dir():
-        for file in sorted(path.iterdir()):
-            if file.suffix.lower() in ENDINGS:
-                count = len(read_boards(file))
-                if index < count:
-                    return file, index + 1
-                index -= count
+        for file in level_files(str(path)):
+            count = len(read_boards(file))
+            if index < count:
+                return Path(file), index + 1
+            index -= count
     return path, index + 1
 
 

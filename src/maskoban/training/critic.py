@@ -20,8 +20,6 @@ import json
 import math
 import sys
 import time
-import zipfile
-import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,7 +32,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maskoban.boards.errors import MaskobanError
-from maskoban.boards.files import check_place, whole_file
+from maskoban.boards.files import check_place, read_boards, whole_file
+from maskoban.boards.formats.npz import array_beside
 from maskoban.boards.symmetry import symmetries
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.critic_network import CriticNetwork, fingerprint
@@ -290,30 +289,18 @@ def drawings(
 
 
 def _read(path: str) -> tuple[Tokens, int | None]:
-    """The drawings of an npz file, and with how many polish sweeps it says they were made."""
-    try:
-        with np.load(path) as file:
-            boards, told = file["boards"], file.get("polish")
-    except (OSError, EOFError, TypeError, ValueError, KeyError, zlib.error, zipfile.BadZipFile) as error:
-        # Of an npy file there comes an array, which cannot be opened as an archive: a TypeError.
-        why = "it is an npy file" if isinstance(error, TypeError) else error
-        raise MaskobanError(
-            f"{path}: neither a number of drawings nor an npz file with `boards`: {why}"
-        ) from None
-    if boards.ndim != 3 or not np.issubdtype(boards.dtype, np.integer):
-        raise MaskobanError(
-            f"{path}: boards has shape {boards.shape} of {boards.dtype}; expected (n, h, w) of uint8"
-        )
+    """The drawings of a file, and with how many polish sweeps it says they were made."""
+    if not Path(path).exists():
+        raise MaskobanError(f"{path}: neither a number of drawings nor a file of them")
+    boards, told = read_boards(path), array_beside(path, "polish")
     _check_enough(len(boards))
-    if boards.size and not 0 <= boards.min() <= boards.max() < MASK:
-        raise MaskobanError(
-            f"{path}: boards holds numbers from {boards.min()} to {boards.max()}; expected 0 to {MASK - 1}"
-        )
+    if (boards == MASK).any():
+        raise MaskobanError(f"{path}: there are cells left to draw (?) on its boards; expected finished ones")
     if told is None:
-        return boards.astype(np.uint8), None
+        return boards, None
     if told.ndim or not np.issubdtype(told.dtype, np.integer) or told < 0:
         raise MaskobanError(f"{path}: polish must be one whole number of sweeps, 0 or more")
-    return boards.astype(np.uint8), int(told)
+    return boards, int(told)
 
 
 def _check_enough(drawn: int) -> None:
@@ -340,9 +327,7 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("--model", required=True, help="a shipped model, the folder of an exported one, or a run")
     p.add_argument("--corpus", required=True, help="packed boards the model learned from")
     p.add_argument("--held-out", required=True, help="packed boards it never saw")
-    p.add_argument(
-        "--drawn", default="200000", help="how many boards to draw, or an npz file with drawn `boards`"
-    )
+    p.add_argument("--drawn", default="200000", help="how many boards to draw, or a file of drawn boards")
     p.add_argument("--boards-out", type=Path, metavar="FILE", help="keep the drawings: an npz for --drawn")
     p.add_argument(
         "--polish",

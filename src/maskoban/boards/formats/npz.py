@@ -15,6 +15,7 @@ What ``numpy.savez(file, boards=boards)`` writes, one array of tokens as in ``np
 from __future__ import annotations
 
 import json
+import os
 import re
 import struct
 import zipfile
@@ -23,6 +24,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, BinaryIO, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import LevelFileError, MaskobanError
 from ..level import Level
@@ -129,6 +131,21 @@ def npz_has_notes(source: BinaryIO, path: str) -> bool:
     """
     with _Archive(source, path) as archive:
         return any(archive.has_notes(k) for k in range(archive.blocks))
+
+
+def array_beside(path: str | os.PathLike[str], name: str) -> NDArray[Any] | None:
+    """Another array that lies in an ``.npz`` file beside its ``boards``; None where there is no such array or archive.
+
+    >>> array_beside("maze.xsb", "probabilities")
+    """
+    if not zipfile.is_zipfile(path):
+        return None
+    try:
+        with np.load(path) as file:
+            array: NDArray[Any] | None = file.get(name)
+            return array
+    except (*_BROKEN, MemoryError) as error:
+        raise LevelFileError(os.fspath(path), f"{name} cannot be unpacked ({error})") from None
 
 
 def _blocks(levels: Iterable[Level]) -> Iterator[list[Level]]:
