@@ -43,7 +43,7 @@ def test_missing_and_strange_files_are_found(dataset: Path) -> None:
     path.rename(path.with_name("strange.parquet"))
     strange, missing = verify(dataset, sample=0)
     assert strange == "strange.parquet: in data/ and not in the manifest"
-    assert missing.endswith(f"{path.name}: cannot be read: No such file or directory")
+    assert missing.endswith(f"{path.name}: no such file or folder")
 
 
 def forge(dataset: Path, **changes: Callable[[Any], Any]) -> None:

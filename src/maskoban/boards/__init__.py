@@ -1,21 +1,10 @@
 """What a board is: its tiles, levels, their identity, and every file people keep them in."""
 
 from .errors import LevelFileError, MaskobanError
-from .files import (
-    ENDINGS,
-    FORMATS,
-    check_place,
-    check_writable,
-    detect,
-    has_notes,
-    read,
-    read_boards,
-    stream,
-    whole_file,
-    write,
-)
+from .files import ENDINGS, FORMATS, check_writable, has_notes, level_files, read, read_boards, stream, write
 from .identity import canonical_text, exact_ids, ids
 from .level import Level
+from .opening import detect
 from .symmetry import symmetries
 from .tiles import (
     BOX,
@@ -31,6 +20,7 @@ from .tiles import (
     WALL,
     Tokens,
 )
+from .writing import check_place, said, whole_file
 
 __all__ = [
     "BOX",
@@ -57,8 +47,10 @@ __all__ = [
     "exact_ids",
     "has_notes",
     "ids",
+    "level_files",
     "read",
     "read_boards",
+    "said",
     "stream",
     "symmetries",
     "whole_file",

@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import itertools
 import os
 import re
-import secrets
 import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO
 
 import numpy as np
 
 from .errors import LevelFileError, MaskobanError
 from .formats.boxoban import A_FILE, boards_of_text, write_boxoban
-from .formats.npy import MAGIC, boards_of_npy, read_npy, write_npy
+from .formats.npy import boards_of_npy, read_npy, write_npy
 from .formats.npz import boards_of_npz, npz_has_notes, read_npz, write_npz
 from .formats.slc import read_slc, write_slc
 from .formats.text import read_text
 from .formats.xsb import write_sok, write_xsb
 from .level import Level
+from .opening import TO_LEVELS, detect, opened
 from .tiles import Tokens
+from .writing import check_place, said, whole_file
 
 
 @dataclass(frozen=True)
@@ -51,27 +50,9 @@ FORMATS = {
 #: Which format an ending asks for when writing; and the files of a folder that are read.
 ENDINGS = {".xsb": "xsb", ".txt": "xsb", ".sok": "sok", ".slc": "slc", ".npz": "npz", ".npy": "npy"}
 
-_HEAD = 4096
 # A line behind ; that is more than a number.
 _NOTE = re.compile(rb"^;(?! *\d* *\r?$)", re.MULTILINE)
-_TO_LEVELS = "maskoban bulk export"
 _NO_LEVEL = "no level in it; expected at least one board"
-
-
-def detect(head: bytes) -> str:
-    """The format of a file that begins with ``head``: ``npz``, ``npy``, ``slc``, or ``xsb`` for all text.
-
-    >>> detect(b"PK\\x03\\x04"), detect(b"<?xml "), detect(b"; 0\\n#####\\n")
-    ('npz', 'slc', 'xsb')
-    """
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return "npz"
-    if head.startswith(MAGIC[:6]):
-        return "npy"
-    # XML may be UTF-16, in which every other byte is zero.
-    if re.match(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\0]*<", head):
-        return "slc"
-    return "xsb"
 
 
 def stream(path: str | os.PathLike[str], format: str | None = None) -> Iterator[Level]:
@@ -89,7 +70,7 @@ def stream(path: str | os.PathLike[str], format: str | None = None) -> Iterator[
     reader = _format(format).read if format else None
     for name in _files(os.fspath(path)):
         count = 0
-        with _opened(name) as (source, head):
+        with opened(name) as (source, head):
             for level in (reader or FORMATS[detect(head)].read)(source, name):
                 count += 1
                 yield level
@@ -182,50 +163,6 @@ def write(
         writer(out, rest)
 
 
-@contextmanager
-def whole_file(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A file to write that takes its name once it is whole: no half-written file stays, no old one is lost.
-
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with whole_file(folder + "/a") as file:
-    ...         _ = file.write(b"board")
-    ...     Path(folder, "a").read_bytes()
-    b'board'
-    """
-    name = os.fspath(path)
-    target = os.path.realpath(name)
-    if os.path.exists(target) and not os.path.isfile(target):  # a device or a pipe cannot be replaced
-        with _said(name, "written"), open(target, "wb") as out:
-            yield out
-        return
-    folder, base = os.path.split(target)
-    part = os.path.join(folder, f".{base}.{secrets.token_hex(4)}.part")
-    try:
-        with _said(name, "written"), open(part, "xb") as out:
-            yield out
-        with _said(name, "written"):
-            os.replace(part, target)
-    except BaseException:
-        if os.path.exists(part):
-            os.unlink(part)
-        raise
-
-
-def check_place(path: str | os.PathLike[str]) -> None:
-    """Raise now what opening a file there would raise after the long work whose result it is to hold.
-
-    >>> check_place("nowhere/sheet.png")
-    Traceback (most recent call last):
-        ...
-    maskoban.boards.errors.LevelFileError: nowhere/sheet.png: cannot be written: No such file or directory
-    """
-    name = os.fspath(path)
-    target = os.path.realpath(name)
-    if os.path.isfile(target) or not os.path.exists(target):
-        with _said(name, "written"), tempfile.TemporaryFile(dir=os.path.dirname(target)):
-            pass
-
-
 def check_writable(path: str | os.PathLike[str], format: str | None = None) -> None:
     """Raise now what :func:`write` would say later about the name, the format or the place.
 
@@ -252,7 +189,7 @@ def _check_folder(folder: str, format: str | None) -> None:
     if format not in (None, "boxoban"):
         raise MaskobanError(f"{folder}: a folder holds Boxoban files, not {format}; expected a file name")
     there = Path(folder)
-    with _said(folder, "written"):
+    with said(folder, "written"):
         held = level_files(folder) if there.is_dir() else []
         if held:
             first = os.path.basename(held[0])
@@ -282,7 +219,7 @@ def _files(name: str) -> list[str]:
     """The files that ``name`` stands for."""
     if name == "-" or not os.path.isdir(name):
         return [name]
-    with _said(name, "read"):
+    with said(name, "read"):
         files = level_files(name)
     if not files:
         _check_no_dataset(name)
@@ -295,11 +232,9 @@ def _files(name: str) -> list[str]:
 def _check_no_dataset(folder: str) -> None:
     """Say what to do with a folder that `maskoban bulk` made, or with the Parquet files in it."""
     if os.path.isfile(os.path.join(folder, "job.json")):
-        raise LevelFileError(folder, f"a dataset; {_TO_LEVELS} {folder} levels.sok makes a level file of it")
+        raise LevelFileError(folder, f"a dataset; {TO_LEVELS} {folder} levels.sok makes a level file of it")
     if any(Path(folder).glob("*.parquet")):
-        raise LevelFileError(
-            folder, f"a folder of Parquet files; {_TO_LEVELS} makes level files of a dataset"
-        )
+        raise LevelFileError(folder, f"a folder of Parquet files; {TO_LEVELS} makes level files of a dataset")
 
 
 def level_files(folder: str) -> list[str]:
@@ -310,7 +245,7 @@ def level_files(folder: str) -> list[str]:
 
 def _boards(name: str) -> Iterator[Tokens]:
     """The boards of one file, in batches of one size each."""
-    with _opened(name) as (source, head):
+    with opened(name) as (source, head):
         kind = detect(head)
         if kind == "npz":
             yield from boards_of_npz(source, name)
@@ -331,7 +266,7 @@ def _boards(name: str) -> Iterator[Tokens]:
 
 
 def _file_has_notes(name: str) -> bool:
-    with _opened(name) as (source, head):
+    with opened(name) as (source, head):
         kind = detect(head)
         if kind == "npz":
             return npz_has_notes(source, name)
@@ -341,63 +276,10 @@ def _file_has_notes(name: str) -> bool:
         return kind != "npy"
 
 
-@contextmanager
-def _opened(name: str) -> Iterator[tuple[BinaryIO, bytes]]:
-    """A file, and how it begins. A pipe is read as it comes, or where the format seeks, kept in a file first."""
-    if name == "-" and sys.stdin is None:
-        raise LevelFileError("-", "standard input is closed")
-    with _said(name, "read"), ExitStack() as stack:
-        source: BinaryIO = sys.stdin.buffer if name == "-" else stack.enter_context(open(name, "rb"))
-        if source.seekable():
-            start = source.tell()
-            head = source.read(_HEAD)
-            source.seek(start)
-        else:
-            pipe = cast(io.BufferedReader, source)
-            head = _first_bytes(pipe)
-            source = io.BufferedReader(_Pipe(head, pipe))
-            if detect(head) != "xsb":
-                copy = stack.enter_context(tempfile.TemporaryFile())
-                shutil.copyfileobj(source, copy)
-                copy.seek(0)
-                source = copy
-        if head.startswith(b"PAR1") and b"\0" in head:
-            raise LevelFileError(name, f"a Parquet file; {_TO_LEVELS} makes level files of a dataset")
-        yield source, head
-
-
-def _first_bytes(pipe: io.BufferedReader) -> bytes:
-    """As much of a pipe as is there, and at least as much as tells the formats apart."""
-    head = b""
-    while len(head.lstrip(b"\xef\xbb\xbf\xff\xfe\0 \t\r\n\v\f")) < 4 and len(head) < _HEAD:
-        part = pipe.read1(_HEAD)
-        if not part:
-            break
-        head += part
-    return head
-
-
-class _Pipe(io.RawIOBase):
-    """A pipe from its beginning, though its head was read already."""
-
-    def __init__(self, head: bytes, pipe: io.BufferedReader) -> None:
-        self._head, self._pipe = head, pipe
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: Any) -> int:
-        if not self._head:
-            self._head = self._pipe.read1(len(into))
-        data, self._head = self._head[: len(into)], self._head[len(into) :]
-        into[: len(data)] = data
-        return len(data)
-
-
 def _write_folder(folder: str, levels: Iterator[Level], format: str | None) -> None:
     """Fill a folder with files; they appear there together, when the last is written."""
     _check_folder(folder, format)
-    with _said(folder, "written"):
+    with said(folder, "written"):
         os.makedirs(folder, exist_ok=True)
         part = tempfile.mkdtemp(suffix=".part", prefix=".", dir=folder)
     try:
@@ -405,23 +287,10 @@ def _write_folder(folder: str, levels: Iterator[Level], format: str | None) -> N
             thousand = list(itertools.islice(levels, A_FILE))
             if not thousand:
                 break
-            with _said(folder, "written"), open(os.path.join(part, f"{number:03}.txt"), "wb") as out:
+            with said(folder, "written"), open(os.path.join(part, f"{number:03}.txt"), "wb") as out:
                 write_boxoban(out, thousand)
-        with _said(folder, "written"):
+        with said(folder, "written"):
             for file in os.listdir(part):
                 os.replace(os.path.join(part, file), os.path.join(folder, file))
     finally:
         shutil.rmtree(part)
-
-
-@contextmanager
-def _said(name: str, done: str) -> Iterator[None]:
-    """What the system says against reading or writing ``name``, as a sentence of ours."""
-    try:
-        yield
-    except BrokenPipeError:
-        raise
-    except OSError as error:
-        if error.errno == errno.ENOENT and done == "read":
-            raise LevelFileError(name, "no such file or folder") from None
-        raise LevelFileError(name, f"cannot be {done}: {error.strerror or error}") from None

@@ -20,7 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from maskoban.boards import MaskobanError, whole_file
+from maskoban.boards import MaskobanError, said, whole_file
 from maskoban.bulk.card import card
 from maskoban.bulk.job import Job, difference
 from maskoban.bulk.table import parquet_bytes, read_rows
@@ -57,12 +57,10 @@ class Dataset:
     def begun(self, settings: dict[str, Any]) -> Iterator[None]:
         """The folder, made or found with these very settings, and nobody else at work in it."""
         with ExitStack() as held:
-            try:
+            with said(self.path, "written"):
                 self.path.mkdir(parents=True, exist_ok=True)
                 _lock(self.path, held)
                 self._begin(settings)
-            except OSError as error:
-                raise MaskobanError(f"{self.path}: cannot be written: {error.strerror or error}") from None
             self.tidy()
             try:
                 yield
@@ -130,21 +128,16 @@ class Dataset:
 
     def note(self, receipt: Receipt) -> None:
         """Remember a receipt, should this process be killed before the dataset is finished."""
-        try:
-            with open(self._receipts, "a", encoding="utf-8") as journal:
-                # The newline comes first: what a killed process left of its last line spoils no other.
-                journal.write("\n" + json.dumps(asdict(receipt)))
-        except OSError as error:
-            raise MaskobanError(f"{self._receipts}: cannot be written: {error.strerror}") from None
+        with said(self._receipts, "written"), open(self._receipts, "a", encoding="utf-8") as journal:
+            # The newline comes first: what a killed process left of its last line spoils no other.
+            journal.write("\n" + json.dumps(asdict(receipt)))
 
     def whole(self) -> dict[str, Receipt]:
         """The receipts of the shards that are there as they were written, by name."""
-        try:
-            lines = self._receipts.read_text(encoding="utf-8").splitlines()
-        except FileNotFoundError:
+        if not self._receipts.exists():
             return {}
-        except OSError as error:
-            raise MaskobanError(f"{self._receipts}: cannot be read: {error.strerror}") from None
+        with said(self._receipts, "read"):
+            lines = self._receipts.read_text(encoding="utf-8").splitlines()
         noted = {receipt.name: receipt for line in lines if (receipt := _read_receipt(line)) is not None}
         there = {path.name for path in self.data.glob("*")}
         return {
@@ -233,10 +226,8 @@ class Dataset:
         return data
 
     def _bytes(self, name: str) -> bytes:
-        try:
+        with said(self.data / name, "read"):
             return (self.data / name).read_bytes()
-        except OSError as error:
-            raise MaskobanError(f"{self.data / name}: cannot be read: {error.strerror}") from None
 
 
 def described(receipts: Iterable[Receipt]) -> dict[str, Any]:

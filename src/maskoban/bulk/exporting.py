@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from maskoban.boards import Level, MaskobanError, write
+from maskoban.boards import Level, MaskobanError, said, write
 from maskoban.boards.formats.boxoban import A_FILE
 from maskoban.bulk.dataset import Dataset
 
@@ -48,25 +48,24 @@ def export(
     if target.exists():
         raise MaskobanError(f"{target}: there is something already; expected a new folder")
     try:
-        shutil.rmtree(part, ignore_errors=True)
-        splits = {split: _Split(part / split) for split in ("train", "valid", "test")}
-        done = 0
-        for shard in manifest["shards"]:
-            rows, _ = dataset.as_written(shard)
-            columns = rows.select(["id", "board", "verdict"]).to_pydict()
-            for one_id, board, verdict in zip(*columns.values(), strict=True):
-                if verdict == "solved":
-                    splits[_split(one_id, valid, test)].add(board)
-            done += shard["rows"]
-            if progress is not None:
-                progress(done, manifest["boards"])
-        for split in splits.values():
-            split.write()
-        if not part.exists():
-            raise MaskobanError(f"{folder}: no board is solved, so there is nothing to export")
-        os.replace(part, target)
-    except OSError as error:
-        raise MaskobanError(f"{target}: cannot be written: {error.strerror or error}") from None
+        with said(target, "written"):
+            shutil.rmtree(part, ignore_errors=True)
+            splits = {split: _Split(part / split) for split in ("train", "valid", "test")}
+            done = 0
+            for shard in manifest["shards"]:
+                rows, _ = dataset.as_written(shard)
+                columns = rows.select(["id", "board", "verdict"]).to_pydict()
+                for one_id, board, verdict in zip(*columns.values(), strict=True):
+                    if verdict == "solved":
+                        splits[_split(one_id, valid, test)].add(board)
+                done += shard["rows"]
+                if progress is not None:
+                    progress(done, manifest["boards"])
+            for split in splits.values():
+                split.write()
+            if not part.exists():
+                raise MaskobanError(f"{folder}: no board is solved, so there is nothing to export")
+            os.replace(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return {name: split.count for name, split in splits.items()}

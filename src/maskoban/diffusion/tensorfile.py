@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from maskoban.boards.errors import MaskobanError
+from maskoban.boards.writing import said
 
 _NAMES = {
     torch.float32: "F32",
@@ -59,24 +60,25 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], metadata: Mapping[st
     text += b" " * (-len(text) % 64)  # so that the tensors start aligned
     partial = path.with_name(path.name + ".partial")
     try:
-        with open(partial, "wb") as file:
-            file.write(len(text).to_bytes(8, "little") + text)
-            for tensor in tensors.values():
-                file.write(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(partial, path)
-    except OSError as error:
+        with said(path, "written"):
+            with open(partial, "wb") as file:
+                file.write(len(text).to_bytes(8, "little") + text)
+                for tensor in tensors.values():
+                    file.write(
+                        tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()
+                    )
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(partial, path)
+    except MaskobanError:
         partial.unlink(missing_ok=True)
-        raise MaskobanError(f"{path}: cannot be written: {error.strerror}") from error
+        raise
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
     """The tensors and the metadata of a file; a broken file is refused with a sentence."""
-    try:
+    with said(path, "read"):
         data = np.fromfile(path, dtype=np.uint8)
-    except OSError as error:
-        raise MaskobanError(f"{path}: cannot be read: {error.strerror}") from error
     header, start = read_header(path)
     tensors = {}
     for name, entry in header.items():
@@ -102,14 +104,11 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
 def read_header(path: Path) -> tuple[dict[str, dict], int]:  # type: ignore[type-arg]
     """The JSON header, and the byte at which the tensors start."""
     problem = f"{path}: not a safetensors file, or a broken one"
+    with said(path, "read"), open(path, "rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        text = file.read(length) if 2 <= length <= 100_000_000 else b""
     try:
-        with open(path, "rb") as file:
-            length = int.from_bytes(file.read(8), "little")
-            if not 2 <= length <= 100_000_000:
-                raise MaskobanError(problem)
-            header = json.loads(file.read(length))
-    except OSError as error:
-        raise MaskobanError(f"{path}: cannot be read: {error.strerror}") from error
+        header = json.loads(text)
     except ValueError as error:
         raise MaskobanError(problem) from error
     if not isinstance(header, dict):

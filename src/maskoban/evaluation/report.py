@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from maskoban.boards import MaskobanError, whole_file
+from maskoban.boards import MaskobanError, said, whole_file
 from maskoban.diffusion.model import Model
 from maskoban.evaluation.measuring import Measuring, Plan
 from maskoban.evaluation.stages import Stages
@@ -60,14 +60,12 @@ def check_place_and_needs(out: str | Path) -> None:
     >>> check_place_and_needs("/dev/null/report")
     Traceback (most recent call last):
         ...
-    maskoban.boards.errors.MaskobanError: /dev/null/report: cannot be written: Not a directory
+    maskoban.boards.errors.LevelFileError: /dev/null/report: cannot be written: Not a directory
     """
     if find_spec("matplotlib") is None:
         raise MaskobanError("a report needs matplotlib: pip install 'maskoban[report]'")
-    try:
+    with said(out, "written"):
         (Path(out) / "figures").mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise MaskobanError(f"{out}: cannot be written: {error.strerror}") from None
 
 
 def _write(path: Path, text: str) -> None:

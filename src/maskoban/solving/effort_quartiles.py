@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import MaskobanError, read_boards
+from maskoban.boards import MaskobanError, read_boards, whole_file
 from maskoban.boards.tiles import WALL, Tokens
 from maskoban.solving.solver import solve_many
 
@@ -50,6 +50,5 @@ def _percentiles(numbers: NDArray[np.integer[Any]]) -> list[int]:
 if __name__ == "__main__":
     target = Path(__file__).with_suffix(".json")
     text = json.dumps(summarise(read_boards(sys.argv[1])))
-    beside = target.with_suffix(".new")
-    beside.write_text(text + "\n", encoding="utf-8")
-    beside.replace(target)
+    with whole_file(target) as file:
+        file.write(f"{text}\n".encode())

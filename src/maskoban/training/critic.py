@@ -32,10 +32,11 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from maskoban.boards.errors import MaskobanError
-from maskoban.boards.files import check_place, read_boards, whole_file
+from maskoban.boards.files import read_boards
 from maskoban.boards.formats.npz import array_beside
 from maskoban.boards.symmetry import symmetries
 from maskoban.boards.tiles import MASK, Tokens
+from maskoban.boards.writing import check_place, whole_file
 from maskoban.diffusion.critic_network import CriticNetwork, fingerprint
 from maskoban.diffusion.network import InteriorNetwork
 from maskoban.diffusion.proving import prove_kernels

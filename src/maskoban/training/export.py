@@ -28,6 +28,7 @@ from torch import Tensor
 
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, Tokens
+from maskoban.boards.writing import said
 from maskoban.diffusion.critic_network import CriticNetwork, fingerprint, load_critic
 from maskoban.diffusion.network import (
     InteriorNetwork,
@@ -136,10 +137,8 @@ def export(
         "facts": json.dumps(facts),
     }
     # Written and checked aside: what is in the folder already is replaced by a model that is whole, or not at all.
-    try:
+    with said(out, "written"):
         aside = tempfile.TemporaryDirectory(prefix=".export-", dir=out)
-    except OSError as error:
-        raise MaskobanError(f"{out}: cannot be written: {error.strerror}") from None
     with aside:
         fresh = Path(aside.name)
         weights = fresh / "model.safetensors"
@@ -198,10 +197,8 @@ def _with_facts(model: onnx.ModelProto, facts: dict[str, Any]) -> onnx.ModelProt
 
 
 def _write(model: onnx.ModelProto, path: Path) -> None:
-    try:
+    with said(path, "written"):
         path.write_bytes(model.SerializeToString())
-    except OSError as error:
-        raise MaskobanError(f"{path}: cannot be written: {error.strerror}") from error
 
 
 def _check(network: Network, steps: int, path: Path) -> None:

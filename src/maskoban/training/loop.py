@@ -30,6 +30,7 @@ from torch import Tensor
 import maskoban
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, WALL, Tokens
+from maskoban.boards.writing import said, whole_file
 from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_independently
 from maskoban.diffusion.network import InteriorNetwork, load_weights, restore_network
 from maskoban.diffusion.objective import objective
@@ -488,14 +489,8 @@ class Trainer:
             denoiser = TorchDenoiser(self.network, steps, batch=min(1024, n), schedule=schedule)
             boards = draw(denoiser, blank(denoiser, n), seed=self.preset.seed).boards
         path = self.folder / f"boards-{self.progress.step:07d}.npy"
-        partial = path.with_name(path.name + ".partial")
-        try:
-            with open(partial, "wb") as file:
-                np.save(file, boards)
-            partial.replace(path)
-        except OSError:
-            partial.unlink(missing_ok=True)
-            raise
+        with whole_file(path) as file:
+            np.save(file, boards)
         record: dict[str, Any] = {"step": self.progress.step, "boards": path.name}
         record["walls"] = round(float((boards == WALL).sum((1, 2)).mean()), 3)
         self._note(record | judged(boards))
@@ -598,12 +593,10 @@ class Trainer:
     def _keep_as_it_is(self) -> None:
         """A copy of the run in a folder of its own, from where it can go on by its schedule after all."""
         aside = self.folder / f"before-annealing-{self.progress.step}"
-        try:
+        with said(aside, "written"):
             aside.mkdir(exist_ok=True)
             for file in (*self.folder.glob("state*.safetensors"), *self.folder.glob("log.jsonl")):
                 shutil.copy(file, aside)
-        except OSError as error:
-            raise MaskobanError(f"{aside}: cannot be written: {error.strerror}") from error
         self._say(f"the run as it was is in {aside}", end="\n")
 
     def start_from(self, source: str | Path) -> Trainer:
