@@ -518,7 +518,8 @@ def solve(
     Solutions are written in LURD: lower case walks, upper case pushes.
     Mode [b]any[/b] finds a solution as fast as it can, [b]pushes[/b] one with the fewest
     pushes, and [b]effort[/b] counts the states a plain breadth-first search
-    expands, which is the measure of difficulty.
+    expands, which is the measure of difficulty. The exit code is 1 where a level
+    was not solved.
 
     Keys of --json: index (counted from 0), title, board (text), id, verdict
     (solved, unsolvable, unknown or malformed), reason, pushes, moves, solution
@@ -567,7 +568,8 @@ def repair(
     """Find the interior walls whose removal makes unsolvable levels solvable.
 
     With --out, repaired levels are saved with their first cure applied, and
-    with them those that were solvable already; the others are left out.
+    with them those that were solvable already; the others are left out, and the
+    exit code is 1 where there are any.
 
     Keys of --json: index (counted from 0), title, board (text, as it was), id,
     verdict (solvable, repaired, unrepaired, unknown or malformed), reason, walls.
@@ -615,7 +617,8 @@ def rate(
 
     The word is the quarter of the Boxoban medium training levels in which the
     effort falls: the states a plain breadth-first search expands. All other
-    numbers belong to a solution with the fewest pushes.
+    numbers belong to a solution with the fewest pushes. The exit code is 1 where a
+    level has no solution.
 
     Keys of --json: index (counted from 0), title, board (text), id, verdict,
     reason, effort, pushes, moves, box_changes, box_lines, word; null where not

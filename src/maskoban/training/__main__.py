@@ -30,12 +30,15 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--preset", help=f"one of {', '.join(PRESETS)} (default: best; resumed: the run's own)")
     p.add_argument(
-        "--corpus", type=Path, required=True, help="packed boards to learn from (maskoban corpus pack)"
+        "--corpus",
+        type=Path,
+        required=True,
+        help="boards to learn from: a packed file, or a fetched corpus by name",
     )
     p.add_argument(
         "--held-out",
         type=Path,
-        help="packed boards for the validation loss (default: the corpus's last tenth)",
+        help="boards for the validation loss (default: the corpus's last tenth, which is not learned from then)",
     )
     p.add_argument("--out", type=Path, required=True, help="folder of the run: checkpoint, log, boards")
     begin = p.add_mutually_exclusive_group()
@@ -65,7 +68,13 @@ def parser() -> argparse.ArgumentParser:
     )
     p.add_argument("--device", help="cpu, cuda, ... (default: cuda if there is one)")
     p.add_argument("--no-compile", action="store_true", help="do not compile the step (default on a CPU)")
-    p.add_argument("--save-every", type=int, default=10_000, metavar="STEPS")
+    p.add_argument(
+        "--save-every",
+        type=int,
+        default=10_000,
+        metavar="STEPS",
+        help="steps between two checkpoints (default: %(default)s; every five minutes in any case)",
+    )
     p.add_argument("--compact", action="store_true", help="save optimiser moments in bf16")
     p.add_argument(
         "--largest-file",
