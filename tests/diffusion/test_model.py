@@ -386,6 +386,14 @@ def test_a_broken_export_is_refused(tmp_path: Path) -> None:
         load(tmp_path)
 
 
+def test_a_graph_that_does_not_say_what_it_draws_is_refused(tmp_path: Path, model: Model) -> None:
+    assert model.folder is not None
+    for file in ("model.onnx", "model.safetensors"):
+        (tmp_path / file).write_bytes((model.folder / file).read_bytes().replace(b'"margin"', b'"margon"'))
+    with pytest.raises(MaskobanError, match=r"model\.onnx: .* nothing in it says 'margin'$"):
+        load(tmp_path)
+
+
 def test_weights_missing_beside_the_graph_are_missed(tmp_path: Path, model: Model) -> None:
     assert model.folder is not None
     (tmp_path / "model.onnx").write_bytes((model.folder / "model.onnx").read_bytes())

@@ -86,6 +86,12 @@ def broken(whole: bytes) -> dict[str, bytes]:
         "beyond the end": with_a(data_offsets=[10**9, 10**9 + 24]),
         "words for offsets": with_a(data_offsets=["0", "24"]),
         "words for a shape": with_a(shape="ab"),
+        "negative sides": with_a(shape=[-2, -3]),
+        "parts of numbers": with_a(shape=[2.0, 3]),
+        "parts of bytes": with_a(data_offsets=[0.0, 24.0]),
+        "truth for a side": with_a(shape=[True, 6]),
+        "endless nesting": (100_000).to_bytes(8, "little") + b"[" * 100_000,
+        "no metadata": with_header({"__metadata__": ["step"]}),
     }
 
 

@@ -263,6 +263,13 @@ def build_network(settings: Mapping[str, Any]) -> Network:
     """A network from the settings of the run that trained it (the fields of a preset), weights not yet loaded."""
     names = ("height", "width", "d", "blocks", "heads", "hidden")
     shape: dict[str, int] = {name: settings[name] for name in names}
+    for name, size in shape.items():
+        if type(size) is not int or not 1 <= size <= 1 << 14:
+            raise MaskobanError(f"no network has {name} {size!r}")
+    if shape["d"] % shape["heads"]:
+        raise MaskobanError(f"a width of {shape['d']} cannot be shared by {shape['heads']} heads")
+    if settings["network"] not in ("paper", "interior"):
+        raise MaskobanError(f"no network is called {settings['network']!r}")
     if settings["network"] == "paper":
         return PaperNetwork(**shape, dropout=settings["dropout"])
     if settings["dropout"]:

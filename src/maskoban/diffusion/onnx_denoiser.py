@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import Tokens
 from maskoban.diffusion.onnx_session import OnnxSession
 from maskoban.diffusion.schedule import Schedule
@@ -23,13 +24,19 @@ class OnnxDenoiser:
     def __init__(self, path: Path, threads: int | None = None, batch: int = 16) -> None:
         self._session = OnnxSession(path, threads)
         self.facts = self._session.facts
-        self.height, self.width = self.facts["height"], self.facts["width"]
-        self.margin, self.steps = self.facts["margin"], self.facts["diffusion_steps"]
-        self.schedule: Schedule = self.facts.get("schedule", "linear")
+        try:
+            self.height, self.width = self.facts["height"], self.facts["width"]
+            self.margin, self.steps = self.facts["margin"], self.facts["diffusion_steps"]
+            self.timed = self.facts["timed"]
+            self.schedule: Schedule = self.facts.get("schedule", "linear")
+        except (KeyError, TypeError) as error:
+            raise MaskobanError(
+                f"{path}: not a model maskoban can load: nothing in it says {error}"
+            ) from None
         self.batch = max(batch, SHARE * self._session.threads)
 
     def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
         feed = {"tokens": tokens.astype(np.int64), "cells": np.ascontiguousarray(cells)}
-        if self.facts["timed"]:
+        if self.timed:
             feed["t"] = t
         return self._session.run(feed, len(tokens), SHARE)

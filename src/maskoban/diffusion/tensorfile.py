@@ -86,9 +86,12 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             continue
         try:
             begin, end = entry["data_offsets"]
-            dtype = _DTYPES[entry["dtype"]]
-            whole = 0 <= begin <= end <= len(data) - start
-            whole = whole and end - begin == math.prod(entry["shape"]) * dtype.itemsize
+            dtype, shape = _DTYPES[entry["dtype"]], entry["shape"]
+            whole = isinstance(shape, list) and all(
+                type(number) is int and 0 <= number < 1 << 63 for number in (begin, end, *shape)
+            )
+            whole = whole and begin <= end <= len(data) - start
+            whole = whole and end - begin == math.prod(shape) * dtype.itemsize
         except (KeyError, TypeError, ValueError):
             whole = False
         if not whole:
@@ -97,7 +100,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             )
         tensor = torch.empty((end - begin) // dtype.itemsize, dtype=dtype)
         tensor.view(torch.uint8).copy_(torch.from_numpy(data[start + begin : start + end]))
-        tensors[name] = tensor.reshape(entry["shape"])
+        tensors[name] = tensor.reshape(shape)
     return tensors, header.get("__metadata__", {})
 
 
@@ -109,9 +112,9 @@ def read_header(path: Path) -> tuple[dict[str, dict], int]:  # type: ignore[type
         text = file.read(length) if 2 <= length <= 100_000_000 else b""
     try:
         header = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise MaskobanError(problem) from error
-    if not isinstance(header, dict):
+    if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
         raise MaskobanError(problem)
     return header, 8 + length
 

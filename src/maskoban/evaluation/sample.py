@@ -52,7 +52,8 @@ def read_sample(path: str | Path) -> Sample:
     >>> read_sample("boards.npz").boards.shape  # doctest: +SKIP
     (50000, 10, 10)
     """
-    boards, probabilities = read_boards(path), array_beside(path, "probabilities")
+    boards = read_boards(path)
+    probabilities = array_beside(path, "probabilities", boards.size)
     if probabilities is not None:
         if probabilities.shape != boards.shape:
             shapes = f"{probabilities.shape} beside boards of {boards.shape}"

@@ -106,7 +106,7 @@ def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, d
         preset = Preset(**settings)
         progress = Progress(**json.loads(metadata["progress"]))
         extra = json.loads(metadata.get("extra", "{}"))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise MaskobanError(f"{place}: not a maskoban checkpoint: {error}") from error
     return tensors, preset, progress, extra
 

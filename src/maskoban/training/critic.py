@@ -293,7 +293,7 @@ def _read(path: str) -> tuple[Tokens, int | None]:
     """The drawings of a file, and with how many polish sweeps it says they were made."""
     if not Path(path).exists():
         raise MaskobanError(f"{path}: neither a number of drawings nor a file of them")
-    boards, told = read_boards(path), array_beside(path, "polish")
+    boards, told = read_boards(path), array_beside(path, "polish", 1)
     _check_enough(len(boards))
     if (boards == MASK).any():
         raise MaskobanError(f"{path}: there are cells left to draw (?) on its boards; expected finished ones")

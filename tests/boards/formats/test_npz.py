@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import struct
+import tracemalloc
 import zipfile
 
 import numpy as np
@@ -73,3 +75,40 @@ def test_a_plain_array_cut_short_is_refused(tmp_path):
         out.write(bytes(80))
     with pytest.raises(LevelFileError, match=r"cut.npz: boards is not whole"):
         read_boards(tmp_path / "cut.npz")
+
+
+def test_a_member_larger_than_it_says_is_not_unpacked(tmp_path):
+    n = 50_000_000
+    with zipfile.ZipFile(tmp_path / "liar.npz", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("0.sizes.npy", bytes(n))
+        archive.writestr("0.planes.npy", b"")
+    claimed = (tmp_path / "liar.npz").read_bytes().replace(struct.pack("<L", n), struct.pack("<L", 100))
+    (tmp_path / "liar.npz").write_bytes(claimed)
+    tracemalloc.start()
+    with pytest.raises(LevelFileError, match=r"liar.npz: 0.sizes"):
+        read(tmp_path / "liar.npz")
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert most < 5_000_000
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_a_damaged_plain_array_is_refused(tmp_path, packing):
+    np.save(out := io.BytesIO(), np.zeros((500, 3, 3), np.uint8))
+    with zipfile.ZipFile(tmp_path / "bad.npz", "w", packing) as archive:
+        archive.writestr("boards.npy", out.getvalue())
+    data = bytearray((tmp_path / "bad.npz").read_bytes())
+    data[data.index(b"boards.npy") + 14] ^= 255
+    (tmp_path / "bad.npz").write_bytes(data)
+    with pytest.raises(LevelFileError, match=r"bad.npz: boards (cannot be unpacked|has a header)"):
+        read(tmp_path / "bad.npz")
+
+
+@pytest.mark.parametrize("member", [b"hello", b"\x93NUMPY\x01\0\x10\0" + b"(" * 16, bytes(100_000)])
+def test_an_array_beside_boards_is_damaged(tmp_path, member):
+    np.savez(tmp_path / "b.npz", boards=np.zeros((1, 3, 3), np.uint8))
+    with zipfile.ZipFile(tmp_path / "b.npz", "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("odds.npy", member)
+    with pytest.raises(LevelFileError, match=r"b.npz: odds cannot be unpacked"):
+        npz.array_beside(tmp_path / "b.npz", "odds", 9)
+    assert npz.array_beside(tmp_path / "b.npz", "evens", 9) is None

@@ -22,8 +22,8 @@ MAGIC = b"\x93NUMPY\x01\x00"
 _BYTES = 8_000_000
 _FORTRAN_CELLS = 64_000_000
 
-# Longer headers belong to arrays of another kind.
-_MAX_HEADER = 10_000
+#: Longer headers belong to arrays of another kind.
+MAX_HEADER = 10_000
 _HEADER = re.compile(
     rb"\{\s*'descr':\s*'([\w<>=|\[\]]{1,20})',\s*'fortran_order':\s*(True|False),"
     rb"\s*'shape':\s*\(([\d,\s]{0,200})\),?\s*\}\s*"
@@ -86,7 +86,7 @@ def _header(source: BinaryIO, path: str) -> tuple[np.dtype[Any], bool, tuple[int
     """The kind of the numbers, whether they are in Fortran order, and how many boards of which size there are."""
     start = source.read(len(MAGIC))
     length = int.from_bytes(source.read(2 if start == MAGIC else 4), "little")
-    sound = start[:6] == MAGIC[:6] and length <= _MAX_HEADER
+    sound = start[:6] == MAGIC[:6] and length <= MAX_HEADER
     header = _HEADER.fullmatch(source.read(length)) if sound else None
     if header is None:
         raise LevelFileError(path, f"has a header that is not read; {_EXPECTED}")

@@ -15,12 +15,14 @@ What ``numpy.savez(file, boards=boards)`` writes, one array of tokens as in ``np
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
+from tokenize import TokenError
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -30,7 +32,7 @@ from ..errors import LevelFileError, MaskobanError
 from ..level import Level
 from ..tiles import BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, MAX_SIDE, PLAYER, PLAYER_ON_GOAL, WALL, Tokens
 from .limits import MAX_MEMBER_BYTES, MAX_MEMBERS
-from .npy import MAGIC, boards_of_npy
+from .npy import MAGIC, MAX_HEADER, boards_of_npy
 
 # The most a block holds: what a reader needs to have in memory at once.
 _LEVELS = 100_000
@@ -49,6 +51,7 @@ _TOKEN[_BITS] = np.arange(8)
 _BROKEN = (
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
     struct.error,
     EOFError,
     OSError,
@@ -133,18 +136,24 @@ def npz_has_notes(source: BinaryIO, path: str) -> bool:
         return any(archive.has_notes(k) for k in range(archive.blocks))
 
 
-def array_beside(path: str | os.PathLike[str], name: str) -> NDArray[Any] | None:
-    """Another array that lies in an ``.npz`` file beside its ``boards``; None where there is no such array or archive.
+def array_beside(path: str | os.PathLike[str], name: str, most: int) -> NDArray[Any] | None:
+    """Another array of at most ``most`` numbers in an ``.npz`` file beside its ``boards``; None where there is none.
 
-    >>> array_beside("maze.xsb", "probabilities")
+    >>> array_beside("maze.xsb", "probabilities", 100)
     """
     if not zipfile.is_zipfile(path):
         return None
+    member = f"{name}.npy"
     try:
-        with np.load(path) as file:
-            array: NDArray[Any] | None = file.get(name)
-            return array
-    except (*_BROKEN, MemoryError) as error:
+        with zipfile.ZipFile(path) as archive:
+            if member not in archive.namelist():
+                return None
+            if archive.getinfo(member).file_size > 8 * most + MAX_HEADER:
+                raise ValueError(f"it is larger than {most} numbers")
+            with archive.open(member) as file:
+                array: NDArray[Any] = np.lib.format.read_array(file)
+                return array
+    except (*_BROKEN, MemoryError, SyntaxError, TokenError) as error:
         raise LevelFileError(os.fspath(path), f"{name} cannot be unpacked ({error})") from None
 
 
@@ -287,7 +296,8 @@ class _Archive:
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise self._fail(f"{name} is packed in a way that is not read; expected deflate")
         try:
-            data = self.zip.read(member)
+            with self.zip.open(member) as file:
+                data = file.read(member.file_size)  # without a number, what lies beyond is unpacked too
         except _BROKEN as error:
             raise self._fail(f"{name} cannot be unpacked ({error})") from None
         start = 10 + int.from_bytes(data[8:10], "little")
