@@ -191,10 +191,10 @@ def test_levels_of_many_sizes_are_filled_up_with_wall_and_told_as_they_were(tmp_
     for seed in range(10):
         board, info = env.reset(seed=seed)
         known[info["level"].title.rpartition(", ")[2]] = info["level"].tokens, board
-    assert np.array_equal(known["level 1"][0], small.tokens)
-    assert known["level 1"][1].tolist() == [[2, 3, 4], *[[0, 0, 0]] * 4]
-    assert np.array_equal(known["level 2"][0], tall.tokens)
-    assert known["level 2"][1].tolist() == [[0, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [0, 0, 0]]
+    assert np.array_equal(known["level 0"][0], small.tokens)
+    assert known["level 0"][1].tolist() == [[2, 3, 4], *[[0, 0, 0]] * 4]
+    assert np.array_equal(known["level 1"][0], tall.tokens)
+    assert known["level 1"][1].tolist() == [[0, 0, 0], [2, 0, 0], [3, 0, 0], [4, 0, 0], [0, 0, 0]]
 
 
 NOTED = [
@@ -222,7 +222,7 @@ def test_boards_that_have_only_numbers_are_read_the_fast_way(
     for name in ("folder", "boards.npz", "boards.npy", "boards.xsb"):
         levels = LevelSet.read(tmp_path / name)
         assert np.array_equal(levels.boards, boards)
-        assert levels.level(3).title == f"{tmp_path / name}, level 4"
+        assert levels.level(3).title == f"{tmp_path / name}, level 3"
 
 
 def test_each_level_comes_once_in_turn() -> None:
@@ -245,6 +245,15 @@ def test_at_random_the_index_tells_which_level_it_is() -> None:
         assert str(info["level"]) == SOLVABLE[info["level_index"]]
     script: Any = Scripted([UNSOLVABLE, SOLVABLE[0]])
     assert SokobanEnv(DrawnLevels(script)).reset(seed=0)[1]["level_index"] == 1
+
+
+def test_some_levels_of_a_set_are_a_set() -> None:
+    levels = LevelSet(SOLVABLE, order="sequential")
+    assert [str(level) for level in levels] == SOLVABLE
+    some = levels.subset(np.flatnonzero([True, False, False, True]))
+    assert [str(level) for level in some] == [SOLVABLE[0], SOLVABLE[3]]
+    assert some.order == "sequential"
+    assert len(LevelSet(levels.boards[0])) == 1
 
 
 def test_an_order_that_cannot_be() -> None:

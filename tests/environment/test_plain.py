@@ -78,7 +78,7 @@ def test_an_episode_on_a_level_of_ones_own(wish: Any) -> None:
     assert info["boxes_on_goals"] == 1
     # Filled up with wall to the size the environment has.
     assert env.render() == "#@*$.##\n#######\n#######\n#######"
-    assert env.reset()[1]["level"] == Level(Level.parse(ROOM).tokens, title="level 1")
+    assert env.reset()[1]["level"] == Level(Level.parse(ROOM).tokens, title="level 0")
 
 
 def test_what_an_agent_sees() -> None:
@@ -127,11 +127,14 @@ def test_levels_that_cannot_be_had(tmp_path: Path) -> None:
     (tmp_path / "letter.xsb").write_text("#####\n#@x.#\n#####\n")
     assert "letter.xsb, line 2" in refusal(tmp_path / "letter.xsb")
     write(tmp_path / "half.sok", [Level.parse("#@$.#"), Level.parse("#@$.?")])
-    assert refusal(tmp_path / "half.sok").endswith("half.sok, level 2 cannot be played: masked cells left")
+    assert refusal(tmp_path / "half.sok").endswith("half.sok, level 1 cannot be played: masked cells left")
+    assert refusal("#####\n#@$.#\n#####").endswith("a level drawn as text goes into a list: levels=[text]")
+    named = [Level.parse("#@$.#"), Level(Level.parse("#@$ #").tokens, title="lost")]
+    assert refusal(named) == "level 1 (lost) cannot be played: 1 box but 0 goals"
     assert refusal([]) == "no levels to play; expected at least one"
     assert refusal(Level.parse("#@$.#")).endswith("not one Level")
-    assert refusal(["#$.#"]) == "level 1 cannot be played: no player"
-    assert refusal(["#@$.#", "#@*#"]) == "level 2 cannot be played: every box stands on a goal already"
+    assert refusal(["#$.#"]) == "level 0 cannot be played: no player"
+    assert refusal(["#@$.#", "#@*#"]) == "level 1 cannot be played: every box stands on a goal already"
 
 
 def test_what_else_can_be_wrong() -> None:

@@ -58,7 +58,7 @@ def test_the_plain_environment_plays_by_the_rules(board: Tokens, wishes: list[in
     env = SokobanEnv(levels=[board])
     seen, info = env.reset(seed=0)
     assert np.array_equal(seen, board)
-    assert info["level"] == Level(board, title="level 1")
+    assert info["level"] == Level(board, title="level 0")
     for wish, expected in zip(wishes, by_the_rules(board, wishes), strict=False):
         seen, reward, terminated, truncated, info = env.step(wish)
         assert np.array_equal(seen, expected.board)

@@ -7,11 +7,11 @@ and the same seed gives the same sequence.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from copy import copy
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +43,7 @@ NO_INDEX = -1
 Order = Literal["random", "sequential"]
 
 LevelLike: TypeAlias = Level | str | NDArray[Any]
-Levels: TypeAlias = "str | os.PathLike[str] | Iterable[LevelLike] | LevelSet | DrawnLevels | None"
+Levels: TypeAlias = "str | os.PathLike[str] | Iterable[LevelLike] | Source | None"
 
 
 class Episodes(Protocol):
@@ -56,8 +56,9 @@ class Episodes(Protocol):
         """The level whose number and board were taken."""
 
 
+@runtime_checkable
 class Source(Protocol):
-    """What an environment can take levels from."""
+    """What an environment can take levels from: a set, a model, or anything of one's own that does this."""
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -71,7 +72,7 @@ class LevelSet:
     """A finite collection; every episode takes one of its levels, at random or in turn.
 
     In the order ``sequential`` every level is played once before the first is played again, whatever the seed.
-    Smaller boards are filled up with wall to the right and below.
+    Smaller boards are filled up with wall to the right and below. Levels are counted from 0.
 
     >>> LevelSet(["#@$.#", "####\\n#@*$.\\n####"]).shape
     (3, 5)
@@ -79,6 +80,8 @@ class LevelSet:
 
     def __init__(self, levels: Iterable[LevelLike], name: str = "level", order: Order = "random") -> None:
         self._levels: list[Level] | None = None  # unless there is nothing but boards
+        if isinstance(levels, np.ndarray) and levels.ndim == 2:
+            levels = levels[None]
         if isinstance(levels, np.ndarray) and levels.ndim == 3 and levels.dtype == np.uint8:
             self.boards: Tokens = np.array(levels, order="C")  # a copy: whoever gave it may change it
         else:
@@ -90,9 +93,12 @@ class LevelSet:
         self.name, self.order = name, _checked(order)
         if not len(self.boards):
             raise MaskobanError("no levels to play; expected at least one")
-        for number, reason in enumerate(_core.unplayable(self.boards), start=1):
+        for index, reason in enumerate(_core.unplayable(self.boards)):
             if reason:
-                raise MaskobanError(f"{name} {number} cannot be played: {reason}")
+                title = self._levels[index].title if self._levels else ""
+                raise MaskobanError(
+                    f"{name} {index}{f' ({title})' if title else ''} cannot be played: {reason}"
+                )
         self.boards.flags.writeable = False
 
     @classmethod
@@ -116,6 +122,17 @@ class LevelSet:
     def __len__(self) -> int:
         return len(self.boards)
 
+    def __iter__(self) -> Iterator[Level]:
+        return map(self.level, range(len(self)))
+
+    def subset(self, indices: Iterable[int]) -> LevelSet:
+        """The levels of these numbers as a set of their own.
+
+        >>> [level.title for level in LevelSet(["#@$.#", "#.$@#"]).subset([1])]
+        ['level 1']
+        """
+        return LevelSet([self.level(int(index)) for index in indices], self.name, self.order)
+
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of the largest board."""
@@ -126,10 +143,10 @@ class LevelSet:
         """The level of this index, counted from 0; one without a title is called by its number.
 
         >>> LevelSet(["#@$.#", "#.$@#"]).level(1).title
-        'level 2'
+        'level 1'
         """
         level = Level(self.boards[index]) if self._levels is None else self._levels[index]
-        return level if level.title else replace(level, title=f"{self.name} {index + 1}")
+        return level if level.title else replace(level, title=f"{self.name} {index}")
 
     def episodes(self, seed: int, num_envs: int) -> Episodes:
         """Levels in the order of this set."""
@@ -267,17 +284,21 @@ def as_source(levels: Levels, order: Order | None = None) -> Source:
     >>> as_source(["#@$.#"]).shape
     (1, 5)
     """
-    if levels is None or isinstance(levels, DrawnLevels):
+    if isinstance(levels, LevelSet):
+        return levels if order is None else levels.ordered(order)
+    if levels is None or isinstance(levels, Source):
         if order is not None:
             raise MaskobanError(
                 "order is for a set of levels; boards of a model are played as they are drawn"
             )
-        return levels or DrawnLevels()
-    if isinstance(levels, LevelSet):
-        return levels if order is None else levels.ordered(order)
+        return DrawnLevels() if levels is None else levels
     if order is None:
         order = "random"
     if isinstance(levels, str | os.PathLike):
+        if isinstance(levels, str) and "\n" in levels:
+            raise MaskobanError(
+                "a text names a file here; a level drawn as text goes into a list: levels=[text]"
+            )
         return LevelSet.read(levels, order)
     if isinstance(levels, Level) or not isinstance(levels, Iterable):
         kind = type(levels).__name__
