@@ -326,6 +326,11 @@ def test_a_corpus_of_ones_own_is_what_boards_are_read_against(tmp_path: Path) ->
     assert made["measures"]["patterns"]["ratio"] == {"250": 1.0}
     distances = made["measures"]["distances"]
     assert distances["histogram"] == distances["held_out"]["histogram"]
+    efforts, pushes = (made["measures"]["difficulty"][name] for name in ("effort", "pushes"))
+    theirs = solve_many(corpus, "effort")
+    assert made["measures"]["difficulty"]["against"] == "the corpus"
+    assert efforts["corpus_mean"] == pytest.approx(theirs.expanded.mean())
+    assert pushes["corpus_percentiles"][100] == theirs.pushes.max()
     assert "Read with care" not in (tmp_path / "own" / "report.html").read_text()
 
     other = evaluate(tmp_path / "held-out.npz", tmp_path / "boxoban", Plan(corpus=own.corpus))
@@ -333,6 +338,18 @@ def test_a_corpus_of_ones_own_is_what_boards_are_read_against(tmp_path: Path) ->
         "patterns, tiles and held-out levels are those of Boxoban's"
     )
     assert "Read with care" in (tmp_path / "boxoban" / "report.html").read_text()
+
+
+def test_copies_that_were_turned_and_mirrored_are_found(tmp_path: Path) -> None:
+    levels = synthesize(300, height=7, width=7, boxes=2, seed=5)
+    write(tmp_path / "corpus.npz", levels[:200])
+    boards = np.concatenate([levels[:20, :, ::-1], levels[20:30].transpose(0, 2, 1), levels[200:250]])
+    np.save(tmp_path / "boards.npy", boards)
+    plan = Plan(corpus=str(tmp_path / "corpus.npz"))
+    distances = evaluate(tmp_path / "boards.npy", tmp_path / "report", plan)["measures"]["distances"]
+    assert 30 <= distances["same_puzzle"]["count"] < 35
+    assert distances["exact"] < 5
+    assert "turned, mirrored or shifted" in (tmp_path / "report" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(("levels", "ratios"), [(250, {"250": None}), (500, {"250": 1.0, "500": None})])

@@ -200,17 +200,28 @@ def difficulty(data: dict[str, Any]) -> Figure:
     """Effort and pushes: the share of boards that need at most so much, against the corpus."""
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), layout="constrained")
     both = cast(Sequence[Axes], figure.subplots(1, 2, sharey=True))
+    against = data.get("against", "Boxoban")  # reports from before there was a choice do not say
     for axes, key, name in (
         (both[0], "effort", "solver effort (states)"),
         (both[1], "pushes", "fewest pushes"),
     ):
         shares = [each / 100 for each in range(101)]
-        axes.plot(data[key]["corpus_percentiles"], shares, "--", color=theme.THEIRS, label="training levels")
+        axes.plot(
+            data[key]["corpus_percentiles"],
+            shares,
+            "--",
+            color=theme.THEIRS,
+            label=against,
+        )
         axes.plot(data[key]["percentiles"], shares, color=theme.OURS, label="these boards")
         axes.set(xlabel=name, ylim=(0, 1), yticks=(0, 0.25, 0.5, 0.75, 1))
         axes.yaxis.set_major_formatter(_PERCENT)
     both[0].set_xscale("log")
-    both[0].set_xlim(20, 1e5)
+    least, most = (
+        bound(data["effort"][whose][at] for whose in ("percentiles", "corpus_percentiles"))
+        for bound, at in ((min, 1), (max, 99))
+    )
+    both[0].set_xlim(max(1, least), max(2, most) * 1.5)
     both[0].xaxis.set_major_formatter(FuncFormatter(lambda x, _: _short(x)))
     both[1].set_xlim(
         0, max(data["pushes"]["percentiles"][99], data["pushes"]["corpus_percentiles"][99]) * 1.15
@@ -237,7 +248,7 @@ def quarters(data: dict[str, Any]) -> Figure:
         )
     axes.axhline(0.25, color=theme.THEIRS, linestyle="--", linewidth=1.4)
     axes.annotate(
-        "corpus",
+        "Boxoban",
         (1, 0.25),
         (2, 3),
         xycoords=("axes fraction", "data"),
@@ -245,7 +256,7 @@ def quarters(data: dict[str, Any]) -> Figure:
         ha="right",
         color=theme.THEIRS,
     )
-    axes.set(xticks=range(len(shares)), xlim=(-0.5, len(shares) - 0.25))
+    axes.set(xticks=range(len(shares)), xlim=(-0.5, len(shares) - 0.1))
     axes.set_xticklabels(list(shares))
     axes.set_ylim(0, max(0.32, *(share["high"] * 1.15 for share in shares.values())))
     axes.set_title("share of the boards that can be solved")

@@ -1,12 +1,9 @@
-"""Are boards as hard as the corpus: solver effort and fewest pushes, against the 450,000 training levels."""
+"""Are boards as hard as a corpus: solver effort and fewest pushes, against Boxoban's medium levels or one's own."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,7 @@ from numpy.typing import NDArray
 from maskoban.boards import MaskobanError
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.solving import Results, word_for
-from maskoban.solving.rating import WORDS
+from maskoban.solving.rating import WORDS, boxoban_efforts, percentiles
 
 
 @dataclass(frozen=True)
@@ -36,20 +33,23 @@ class Difficulty:
     """Over the boards that can be solved.
 
     ``effort`` and ``pushes`` are of those whose effort was found, None where there are none. ``quarters`` are of
-    effort: a quarter of the corpus is easy, and so on.
+    effort: a quarter of Boxoban's medium training levels is easy, and so on. ``against`` says whose the corpus is.
     """
 
+    against: str
     effort: Spread | None
     pushes: Spread | None
     quarters: dict[str, Share]
 
 
-def measure_difficulty(results: Results, all_solvable: bool = False) -> Difficulty:
+def measure_difficulty(
+    results: Results, all_solvable: bool = False, corpus: Results | None = None
+) -> Difficulty:
     """The spread of effort and pushes in what `solve_many` with mode "effort" found.
 
     Where a search hit its limit the effort is not known, only that it is larger than what was expanded. Is that in
     the last quarter already, and ``all_solvable`` says that a faster search solved all these boards, the board is an
-    expert's; else it has no quarter.
+    expert's; else it has no quarter. ``corpus`` is the same of levels to compare with, in place of Boxoban's.
 
     >>> from maskoban.solving import solve_many
     >>> boards = np.array([[[2, 3, 4]]], np.uint8)  # "@$."
@@ -68,10 +68,16 @@ def measure_difficulty(results: Results, all_solvable: bool = False) -> Difficul
             if stopped.any()
             else "no board was solved, so none has a difficulty"
         )
-    corpus = _corpus()
+    against, theirs = "Boxoban", boxoban_efforts()
+    if corpus is not None and corpus.solved.any():
+        against, theirs = "the corpus", {}
+        for name, numbers in (("effort", corpus.expanded), ("pushes", corpus.pushes)):
+            theirs[f"{name}_percentiles"] = percentiles(numbers[corpus.solved])
+            theirs[f"mean_{name}"] = float(numbers[corpus.solved].mean())
     return Difficulty(
-        effort=_spread(effort, corpus["effort_percentiles"], corpus["mean_effort"]),
-        pushes=_spread(pushes, corpus["pushes_percentiles"], corpus["mean_pushes"]),
+        against=against,
+        effort=_spread(effort, theirs["effort_percentiles"], theirs["mean_effort"]),
+        pushes=_spread(pushes, theirs["pushes_percentiles"], theirs["mean_pushes"]),
         quarters={word: share_of(words[word], words.total()) for word in WORDS},
     )
 
@@ -92,12 +98,4 @@ def _spread(
 ) -> Spread | None:
     if len(numbers) == 0:
         return None
-    percentiles = np.percentile(numbers, np.arange(101), method="inverted_cdf").tolist()
-    return Spread(percentiles, float(numbers.mean()), corpus_percentiles, corpus_mean)
-
-
-@cache
-def _corpus() -> dict[str, Any]:
-    text = files("maskoban.solving").joinpath("effort_quartiles.json").read_text(encoding="utf-8")
-    corpus: dict[str, Any] = json.loads(text)
-    return corpus
+    return Spread(percentiles(numbers), float(numbers.mean()), corpus_percentiles, corpus_mean)

@@ -15,7 +15,7 @@ from typing import Any, cast
 import numpy as np
 
 import maskoban
-from maskoban.boards import MaskobanError, Tokens
+from maskoban.boards import MaskobanError, Tokens, ids
 from maskoban.diffusion.model import How, Model
 from maskoban.diffusion.sampler import drawn_cells
 from maskoban.evaluation import gallery
@@ -28,6 +28,7 @@ from maskoban.evaluation.patterns import SIZES, measure_patterns
 from maskoban.evaluation.reference import Reference, load_reference, measure_reference
 from maskoban.evaluation.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.sample import draw_sample, identity, read_sample
+from maskoban.evaluation.shares import share_of
 from maskoban.evaluation.solvability import measure_solvability
 from maskoban.evaluation.stages import Stages, fingerprint, plain
 from maskoban.evaluation.sweeps import complete_how, evaluations, measure_setting, settings
@@ -41,6 +42,9 @@ LIMITS = Limits(states=20_000_000)
 
 #: Rows and columns of the levels whose numbers ship.
 BOXOBAN_SIDE = 10
+
+#: Levels of a corpus of one's own whose efforts are looked for.
+CORPUS_LEVELS = 5_000
 
 #: Bars of the histogram of commit probabilities.
 BARS = 25
@@ -56,9 +60,8 @@ class Plan:
     critic: bool = False
     sweep: int = 1_000  # boards for each way of drawing; 0 leaves the comparisons out
     corpus: str = "boxoban-medium-train"
-    held_out: str | None = (
-        None  # of that corpus; what boards are read against is Boxoban's where there are none
-    )
+    # Of that corpus; what boards are read against is Boxoban's where there are none.
+    held_out: str | None = None
     log: str | None = None
 
 
@@ -144,10 +147,18 @@ class Measuring:
             self._measure("culprits", self._culprits)
         efforts = self._solved("efforts", boards[self.results.solved], "effort")
         try:
-            self._measure("difficulty", lambda: measure_difficulty(efforts, all_solvable=True))
+            corpus = self._corpus_efforts()
+            self._measure("difficulty", lambda: measure_difficulty(efforts, True, corpus))
             self._check_efforts(efforts)
         except MaskobanError as error:
             self.notes["difficulty"] = str(error)
+
+    def _corpus_efforts(self) -> Results | None:
+        """How hard levels of a corpus of one's own are."""
+        if self.plan.held_out is None:
+            return None
+        levels = training_levels(self.plan.corpus)[:CORPUS_LEVELS]
+        return self._solved("corpus-efforts", levels, "effort", of=fingerprint(levels))
 
     def _check_efforts(self, efforts: Results) -> None:
         """Say so where the effort of boards that were solved is not known."""
@@ -301,19 +312,22 @@ class Measuring:
 
     def _distances(self, levels: Tokens) -> dict[str, Any]:
         distances = nearest_distances(self.sample.boards, levels, progress=self.progress)
+        known = set(ids(levels))
+        same = sum(each in known for each in ids(self.sample.boards))
         return {
             **vars(measure_distances(distances)),
+            "same_puzzle": share_of(same, len(distances)),
             "corpus_levels": len(levels),
             "held_out": self.reference.held_out_distances,
         }
 
-    def _solved(self, name: str, boards: Tokens, mode: str) -> Results:
+    def _solved(self, name: str, boards: Tokens, mode: str, **inputs: Any) -> Results:
         def make() -> dict[str, Any]:
             results = solve_many(boards, mode, progress=self.progress, limits=LIMITS, solutions=False)
             found = {key: value for key, value in vars(results).items() if key != "solutions"}
             return found | {"reasons": np.array(results.reasons)}
 
-        kept = self.stages.arrays(name, self._inputs() | {"mode": mode}, make)
+        kept = self.stages.arrays(name, self._inputs() | {"mode": mode} | inputs, make)
         return Results(**kept | {"reasons": kept["reasons"].tolist()}, solutions=None)
 
     def _measure(self, name: str, make: Callable[[], Any], **inputs: Any) -> None:

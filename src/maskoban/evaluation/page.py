@@ -274,6 +274,9 @@ class _Page:
                     ("within five cells", "within_five", lambda share: percent(share["share"])),
                 )
             ]
+            if "same_puzzle" in found:
+                same = f"{found['same_puzzle']['count']:,}"
+                rows.append(("a training level turned, mirrored or shifted", same, NOTHING, NOTHING))
             html += pair(
                 table(("", "here", "held-out", "paper: both"), rows) + _repeats(repeats),
                 self.figure(
@@ -307,7 +310,9 @@ class _Page:
             "medium, hard and expert; a generator that is neither easier nor harder than those "
             "puts a quarter of its boards in each.</p>"
             + pair(
-                table(("over solvable boards", "here", "Boxoban"), rows) if rows else "",
+                table(("over solvable boards", "here", found.get("against", "Boxoban")), rows)
+                if rows
+                else "",
                 self.figure(
                     "difficulty", "Share of boards that need at most so much effort, or so many pushes."
                 ),
@@ -316,7 +321,7 @@ class _Page:
                 table(("quarter", "boards", "share", "95 %"), quarters),
                 self.figure(
                     "quarters",
-                    "Share of boards in each quarter of the corpus; bars at the top are 95 % intervals.",
+                    "Share of boards in each quarter of Boxoban's levels; bars at the top are 95 % intervals.",
                 ),
             )
         )

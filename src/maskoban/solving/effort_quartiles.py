@@ -10,18 +10,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from maskoban.boards import MaskobanError, read_boards, whole_file
 from maskoban.boards.tiles import WALL, Tokens
+from maskoban.solving.rating import percentiles
 from maskoban.solving.solver import solve_many
 
 
 def summarise(boards: Tokens) -> dict[str, Any]:
     """Quartiles and percentiles of effort and fewest pushes over solvable boards, and their mean wall count.
-
-    The p-th percentile is the smallest number that at least p % of the boards do not exceed.
 
     >>> summarise(np.array([[[2, 3, 1, 4]]], dtype=np.uint8))["quartiles"]
     [2, 2, 2]
@@ -29,7 +25,7 @@ def summarise(boards: Tokens) -> dict[str, Any]:
     results = solve_many(boards, "effort", progress=True, solutions=False)
     if not results.solved.all():
         raise MaskobanError(f"{(~results.solved).sum()} of {len(boards)} levels are not solved")
-    effort = _percentiles(results.expanded)
+    effort = percentiles(results.expanded)
     return {
         "made_by": "python -m maskoban.solving.effort_quartiles boxoban/medium/train",
         "levels": len(boards),
@@ -38,13 +34,8 @@ def summarise(boards: Tokens) -> dict[str, Any]:
         "mean_pushes": round(float(results.pushes.mean()), 4),
         "quartiles": [effort[25], effort[50], effort[75]],
         "effort_percentiles": effort,
-        "pushes_percentiles": _percentiles(results.pushes),
+        "pushes_percentiles": percentiles(results.pushes),
     }
-
-
-def _percentiles(numbers: NDArray[np.integer[Any]]) -> list[int]:
-    found: list[int] = np.percentile(numbers, np.arange(101), method="inverted_cdf").tolist()
-    return found
 
 
 if __name__ == "__main__":

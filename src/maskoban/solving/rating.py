@@ -86,7 +86,7 @@ def word_for(effort: int) -> str:
     >>> word_for(1)
     'easy'
     """
-    return WORDS[bisect_left(_quartiles(), effort)]
+    return WORDS[bisect_left(boxoban_efforts()["quartiles"], effort)]
 
 
 def _rating(solution: Result, effort: Result) -> Rating:
@@ -112,8 +112,23 @@ def _rating(solution: Result, effort: Result) -> Rating:
     )
 
 
+def percentiles(numbers: NDArray[np.integer[Any]]) -> list[int]:
+    """Percentiles 0 to 100; the p-th is the smallest number that at least p % do not exceed.
+
+    >>> percentiles(np.array([1, 2, 3, 4]))[50]
+    2
+    """
+    found: list[int] = np.percentile(numbers, np.arange(101), method="inverted_cdf").tolist()
+    return found
+
+
 @cache
-def _quartiles() -> list[int]:
+def boxoban_efforts() -> dict[str, Any]:
+    """How hard the Boxoban medium training levels are, as effort_quartiles.json has it.
+
+    >>> boxoban_efforts()["levels"]
+    450000
+    """
     text = files("maskoban.solving").joinpath("effort_quartiles.json").read_text(encoding="utf-8")
-    quartiles: list[int] = json.loads(text)["quartiles"]
-    return quartiles
+    known: dict[str, Any] = json.loads(text)
+    return known
