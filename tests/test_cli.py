@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 from maskoban.boards import Level, read, write
 from maskoban.cli import CHUNK, app
+from maskoban.console import Report, progress_bar
 from maskoban.pictures import palette
 from maskoban.solving import solves
 
@@ -364,6 +365,17 @@ def test_bad_usage_is_explained_with_code_2(arguments: list[str], hint: str) -> 
     assert hint in " ".join(result.output.split())
 
 
+def test_in_a_log_long_work_tells_how_far_it_is(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = iter([0.0, 10.0, 31.0, 31.0, 50.0, 62.0, 62.0])
+    monkeypatch.setattr("maskoban.console.time.monotonic", lambda: next(now))
+    with progress_bar("making boards", Report(as_json=False)) as progress:
+        for done in (1, 2000, 3000, 4000):
+            progress(done, 4000)
+    assert capsys.readouterr().err == "making boards: 2,000 of 4,000\nmaking boards: 4,000 of 4,000\n"
+
+
 def test_levels_are_picked_while_they_are_converted(collection: Path, tmp_path: Path) -> None:
     assert maskoban("convert", collection, tmp_path / "good.sok", "--only-solvable").returncode == 0
     assert [level.title for level in read(tmp_path / "good.sok")] == ["Two steps"]
@@ -371,6 +383,14 @@ def test_levels_are_picked_while_they_are_converted(collection: Path, tmp_path: 
         maskoban("convert", collection, tmp_path / "one.npy", "--boxes", 1, "--difficulty", "easy").returncode
         == 0
     )
+    turned = [
+        Level.parse("#####\n#@ $.#\n#####"),
+        Level.parse("#####\n#.$ @#\n#####"),
+        Level.parse("#####\n#@$ .#\n#####"),
+    ]
+    write(tmp_path / "turned.sok", turned)
+    assert maskoban("convert", tmp_path / "turned.sok", tmp_path / "once.sok", "--unique").returncode == 0
+    assert [str(level) for level in read(tmp_path / "once.sok")] == [str(turned[0]), str(turned[2])]
     refused = maskoban("convert", collection, tmp_path / "none.sok", "--difficulty", "expert")
     assert refused.returncode == 2
     assert refused.stderr == f"maskoban: {collection}: no level in it is as asked (expert)\n"

@@ -434,7 +434,8 @@ def test_levels_that_nothing_could_complete_are_named_before_the_others_are_draw
     write(tmp_path / "bad.sok", [IDEA, players, small, IDEA])
     sentences = (
         f"maskoban: {tmp_path}/bad.sok, level 1: the board has 2 players already, and a board has one\n"
-        f"maskoban: {tmp_path}/bad.sok, level 2: the board is 3x5, but model 'dice' draws 4x8 boards\n"
+        f"maskoban: {tmp_path}/bad.sok, level 2: the board is 3x5, but model 'dice' draws 4x8 boards; "
+        "surround it with #\n"
     )
     shown = run("complete", tmp_path / "bad.sok", "-n", 2, "--json", code=1)
     assert shown.stderr == sentences

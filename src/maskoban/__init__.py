@@ -38,6 +38,19 @@ _HOMES = {
     "solve_many": "maskoban.solving",
 }
 
+# What can be reached as maskoban.boards and so on, also where nobody has imported it yet.
+_PARTS = {
+    "boards",
+    "bulk",
+    "diffusion",
+    "environment",
+    "evaluation",
+    "pictures",
+    "solving",
+    "studio",
+    "training",
+}
+
 __all__ = [
     "Level",
     "Limits",
@@ -58,6 +71,8 @@ def __getattr__(name: str) -> Any:
         return _version()
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name in _PARTS:
+        return import_module(f"maskoban.{name}")
     raise AttributeError(f"module 'maskoban' has no attribute {name!r}")
 
 

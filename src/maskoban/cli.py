@@ -803,25 +803,30 @@ def convert(
     only_solvable: OnlySolvable = False,
     difficulty: DifficultyOption = None,
     boxes: Boxes = None,
+    unique: Annotated[
+        bool, typer.Option("--unique", help="Each puzzle once, turned, mirrored or shifted ones too.")
+    ] = False,
 ) -> None:
     """Convert levels between formats, all of them or those that are as asked.
 
     What is read is recognised by its content; what is written follows --to, or
     else the ending of its name. With --only-solvable, --difficulty or --boxes,
-    the others are left out.
+    the others are left out; with --unique all but the first of each puzzle.
 
     \b
     Examples:
       maskoban convert levels.slc levels.sok
       maskoban convert boxoban-levels/hard hard.npz
-      maskoban convert levels.sok hard.sok --difficulty hard
+      maskoban convert levels.sok hard.sok --difficulty hard --unique
       cat levels.sok | maskoban convert - - --to xsb
     """
-    from maskoban.boards import LevelFileError, stream, write
+    from maskoban.boards import LevelFileError, firsts, stream, write
     from maskoban.solving.picking import Wishes
 
     wishes = Wishes(**_wishes(only_solvable, difficulty, boxes))
     levels = stream(source)
+    if unique:
+        levels = firsts(levels)
     if wishes:
         levels = _picked(levels, wishes)
         first = next(levels, None)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
 
 #: The most levels judged together: enough to keep every core busy.
 CHUNK = 512
+
+#: How often a log is told how far the work is.
+SECONDS_A_LINE = 30
 
 _STYLES = {
     "solved": "green",
@@ -228,15 +232,30 @@ def chunks(file: str, doing: str, report: Report) -> Iterator[tuple[int, list[Le
 
 @contextmanager
 def progress_bar(doing: str, report: Report) -> Iterator[Callable[[int, int], None]]:
-    """A bar on terminals, moved by calls with (done, in all)."""
+    """A bar on terminals, moved by calls with (done, in all); in a log, a line every half a minute."""
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     console = _console_beside(report)
+    if not console.is_terminal:
+        yield _lines(doing)
+        return
     columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal,
-                  redirect_stdout=False) as bar:  # fmt: skip
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
         task = bar.add_task(doing, total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _lines(doing: str) -> Callable[[int, int], None]:
+    """Tells standard error from time to time how far the work is."""
+    last = time.monotonic()
+
+    def tell(done: int, total: int) -> None:
+        nonlocal last
+        if time.monotonic() - last >= SECONDS_A_LINE:
+            last = time.monotonic()
+            print(f"{doing}: {done:,} of {total:,}", file=sys.stderr, flush=True)
+
+    return tell
 
 
 def _console_beside(report: Report) -> Console:

@@ -273,12 +273,13 @@ def crowded(symbols: str) -> np.ndarray:
         (room(r1c1="@", r5c5="@"), "the board has 2 players already, and a board has one"),
         (room(r1c1="@", r5c5="+", r6c6="+"), "the board has 3 players already, and a board has one"),
         (room(r0c3="$"), "the border must be all wall, but row 0, column 3 (from 0) is not; this model needs one"),
-        (room(r9c9="?"), "the border must be all wall, but row 9, column 9 (from 0) is not; this model needs one"),
+        (room(r9c9="?"), None),  # it becomes wall
         (crowded("@$$$."), "the board has 3 boxes and 1 goals, and 1 masked cells cannot make up the difference"),
         (crowded("$$.."), None),  # the one cell becomes the player
         (crowded("$..") , "the board has 1 boxes and 2 goals, and 1 masked cells cannot make up the difference"),
         (room(r1c1="@") + 9 * np.eye(10, dtype=np.uint8), "row 0, column 0 (from 0) holds 9, which is no tile"),
-        (np.full((8, 8), WALL, np.uint8), "the board is 8x8, but model 'best' draws 10x10 boards"),
+        (np.full((8, 8), WALL, np.uint8), "the board is 8x8, but model 'best' draws 10x10 boards; surround it with #"),
+        (np.full((8, 12), WALL, np.uint8), "the board is 8x12, but model 'best' draws 10x10 boards"),
     ],
 )  # fmt: skip
 def test_impossible_demands_are_refused_with_a_sentence(
@@ -290,6 +291,12 @@ def test_impossible_demands_are_refused_with_a_sentence(
     with pytest.raises(MaskobanError) as caught:
         model.complete(board)
     assert str(caught.value) == sentence
+
+
+def test_a_board_of_nothing_but_masks_is_drawn_from_nothing(model: Model) -> None:
+    plain: dict[str, Any] = {"steps": 2, "critic": False}
+    (completed,) = model.complete(np.full((10, 10), MASK, np.uint8), seed=3, steps=2)
+    assert np.array_equal(completed.tokens, model.sample(1, seed=3, **plain)[0])
 
 
 @pytest.mark.parametrize(

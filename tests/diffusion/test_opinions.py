@@ -70,6 +70,7 @@ def test_a_border_that_is_given_is_wall_and_nothing_else() -> None:
     open_room[0, 1] = 1
     assert model.surprise(np.stack([room, open_room])).tolist() == [pytest.approx(-4 * np.log(0.75)), np.inf]
     odds = model.odds(np.full((4, 4), MASK, np.uint8))
+    assert np.array_equal(model.odds(np.full((3, 4, 4), MASK, np.uint8)), np.stack([odds] * 3))
     assert odds[0, 0, WALL] == 1
     assert np.allclose(odds[1, 1], p[0], atol=1e-6)
 

@@ -3,7 +3,7 @@
 from .errors import LevelFileError, MaskobanError
 from .files import ENDINGS, FORMATS, check_writable, has_notes, level_files, read, read_boards, stream, write
 from .identity import canonical_text, exact_ids, ids
-from .level import Level
+from .level import Level, firsts
 from .opening import detect
 from .symmetry import symmetries
 from .tiles import (
@@ -45,6 +45,7 @@ __all__ = [
     "check_writable",
     "detect",
     "exact_ids",
+    "firsts",
     "has_notes",
     "ids",
     "level_files",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -203,3 +203,16 @@ def _solutions(solutions: tuple[str, ...]) -> tuple[str, ...]:
                 f"{wrong[0]!r} is no move (step {wrong.start() + 1} of a solution); expected one of lurdLURD"
             )
     return kept
+
+
+def firsts(levels: Iterable[Level]) -> Iterator[Level]:
+    """The first level of each puzzle, however others draw it: turned, mirrored, shifted, the player elsewhere.
+
+    >>> [str(level) for level in firsts([Level.parse("@$."), Level.parse(".$@"), Level.parse("@ $.")])]
+    ['@$.', '@ $.']
+    """
+    seen: set[str] = set()
+    for level in levels:
+        if level.id not in seen:
+            seen.add(level.id)
+            yield level

@@ -372,10 +372,9 @@ class Model:
         **asked: Unpack[Asked],
     ) -> Iterator[tuple[int, Level]]:
         """:meth:`complete`, each level as soon as it is drawn, with its number among this board's completions."""
-        tokens = board.tokens if isinstance(board, Level) else board
         title = board.title if isinstance(board, Level) else ""
         wishes, how = _apart(asked)
-        self.check_completable(tokens, wishes.boxes)
+        tokens = self._half_drawn(board, wishes.boxes)
         drawing = self.drawing(how, from_nothing=False)
 
         def drawn(count: int, first: int, told: Progress | None) -> Numbered:
@@ -405,9 +404,7 @@ class Model:
         if board is None:
             start = self._blank(n if numbers is None else len(numbers))
         else:
-            tokens = board.tokens if isinstance(board, Level) else board
-            self.check_completable(tokens)
-            start = np.repeat(tokens[None], n if numbers is None else len(numbers), axis=0)
+            start = np.repeat(self._half_drawn(board)[None], n if numbers is None else len(numbers), axis=0)
         drawing = self.drawing(how, from_nothing=board is None)
         drawn = draw(self.denoiser, start, seed, drawing, numbers, True, progress, self.critic)
         assert drawn.commits is not None
@@ -417,10 +414,13 @@ class Model:
         """What the model expects where: the probabilities of the seven tiles in every cell, (height, width, 7).
 
         In masked (``?``) cells they are the model's, given all that is drawn already; a drawn cell is what it is.
+        Of many boards (n, height, width) they come as (n, height, width, 7), faster than one by one.
 
         >>> load().odds(np.full((10, 10), 7)).shape
         (10, 10, 7)
         """
+        if isinstance(board, np.ndarray) and board.ndim == 3:
+            return odds(self.denoiser, np.array([self._fitting(each) for each in board]))
         found: NDArray[np.float64] = odds(self.denoiser, self._fitting(board)[None])[0]
         return found
 
@@ -482,7 +482,8 @@ class Model:
             raise MaskobanError(f"a board is a Level or an array of tokens, not a {type(tokens).__name__}")
         if tokens.shape != (self.height, self.width):
             size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
-            raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards")
+            small = "; surround it with #" if _smaller(tokens.shape, (self.height, self.width)) else ""
+            raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards{small}")
         if (strange := tokens > MASK).any():
             raise MaskobanError(f"{_first(strange)} holds {tokens[strange][0]}, which is no tile")
         return tokens
@@ -493,12 +494,18 @@ class Model:
         >>> load().check_completable(Level.parse("#####\\n#@$?#\\n#####"))
         Traceback (most recent call last):
             ...
-        maskoban.boards.errors.MaskobanError: the board is 3x5, but model 'best' draws 10x10 boards
+        maskoban.boards.errors.MaskobanError: the board is 3x5, but model 'best' draws 10x10 boards; surround it with #
         """
-        tokens = self._fitting(board)
+        self._half_drawn(board, boxes_asked)
+
+    def _half_drawn(self, board: Level | Tokens, boxes_asked: int | None = None) -> Tokens:
+        """The tokens of a board that can be completed, masked cells of its border as the wall they become."""
+        tokens = self._fitting(board).copy()
         rim = np.ones(tokens.size, bool)
         rim[drawn_cells(self.denoiser)] = False
-        if (gaps := rim.reshape(tokens.shape) & (tokens != WALL)).any():
+        border = rim.reshape(tokens.shape)
+        tokens[border & (tokens == MASK)] = WALL
+        if (gaps := border & (tokens != WALL)).any():
             raise MaskobanError(
                 f"the border must be all wall, but {_first(gaps)} is not; this model needs one"
             )
@@ -512,12 +519,11 @@ class Model:
             raise MaskobanError(f"the board has {boxes} boxes already, more than the {boxes_asked} asked for")
         # A masked cell can become the player on a goal, so one cell may serve twice.
         spare = masks - (players == 0)
-        if masks == 0:
-            return
-        if spare < 0 or (boxes > goals + masks) or (goals > boxes + spare):
+        if masks and (spare < 0 or boxes > goals + masks or goals > boxes + spare):
             raise MaskobanError(
                 f"the board has {boxes} boxes and {goals} goals, and {masks} masked cells cannot make up the difference"
             )
+        return tokens
 
 
 def _apart(asked: Asked) -> tuple[Wishes, How]:
@@ -537,6 +543,10 @@ def _first(cells: NDArray[np.bool_]) -> str:
     """The first of some cells, in words."""
     row, column = np.argwhere(cells)[0]
     return f"row {row}, column {column} (from 0)"
+
+
+def _smaller(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
+    return len(one) == len(other) and all(a <= b for a, b in zip(one, other, strict=True))
 
 
 def _check_count(n: int) -> None:
