@@ -883,11 +883,12 @@ def bulk_make(
         Path | None, typer.Option(help="Folder for the dataset; the same folder again goes on.")
     ] = None,
     seed: Seed = 0,
-    solvable_only: Annotated[bool, typer.Option("--solvable-only", help="Keep what can be solved.")] = False,
+    only_solvable: OnlySolvable = False,
     repair: Annotated[
         bool, typer.Option("--repair", help="Take a wall away where that makes a board solvable.")
     ] = False,
     difficulty: DifficultyOption = None,
+    boxes: Boxes = None,
     model_name: ModelOption = "best",
     device: Device = "cpu",
     precision: PrecisionOption = Precision.fp32,
@@ -914,8 +915,8 @@ def bulk_make(
     Files are named by the range of the seed's sequence they hold, and appear
     whole. Killed at any moment, the same command goes on; told to end by Ctrl-C
     or SIGTERM, it says so and leaves with code 130. Engine and workers change
-    nothing in the files. With --solvable-only or --difficulty, the first boards
-    of the sequence that pass are kept. Boards are drawn plainly, and so fastest,
+    nothing in the files. With --only-solvable, --difficulty or --boxes, the first
+    boards of the sequence that pass are kept. Boards are drawn plainly, and so fastest,
     unless --polish and --critic ask for more. The columns, and how to load them
     elsewhere, are in docs/datasets.md.
 
@@ -951,8 +952,9 @@ def bulk_make(
         polish=polish,
         critic=critic,
         repair=repair,
-        solvable_only=solvable_only,
+        only_solvable=only_solvable,
         difficulty=difficulty and difficulty.value,
+        boxes=boxes,
         states=states,
         shard_size=shard_size or 0,
     )
@@ -1048,37 +1050,45 @@ def bulk_export(
     test: Annotated[
         float | None, typer.Option(min=0, max=1, show_default="0.05", help="Share of puzzles for tests.")
     ] = None,
+    only_solvable: Annotated[
+        bool, typer.Option("--only-solvable", help="Only boards that were solved.")
+    ] = False,
+    difficulty: Annotated[Difficulty | None, typer.Option(help="Only boards rated so.")] = None,
+    boxes: Annotated[int | None, typer.Option(min=1, help="Only boards with so many boxes.")] = None,
 ) -> None:
     """Write a dataset as level files: the solved boards as Boxoban has them, or all in one file.
 
     OUT/NAME/train/000.txt and so on, a thousand boards each, and beside them
     valid and test. Turned and mirrored versions of a puzzle are in the same
     split. Where OUT ends as a level file does (.sok, .xsb, .slc, .npz, ...), it
-    gets all boards in their order, with their verdicts and solutions. Files of
-    the dataset that are not as they were written, by their checksums, are
-    refused.
+    gets all boards in their order, with their verdicts and solutions. With
+    --only-solvable, --difficulty or --boxes, the others are left out; nothing is
+    solved again. Files of the dataset that are not as they were written, by their
+    checksums, are refused.
 
     \b
     Examples:
       maskoban bulk export dataset boxoban-levels
       maskoban bulk export dataset boxoban-levels --name medium --test 0
-      maskoban bulk export dataset levels.sok
+      maskoban bulk export dataset hard.sok --difficulty hard
     """
     _check_bulk_needs("pyarrow")
     from maskoban.boards import ENDINGS, MaskobanError
     from maskoban.bulk.exporting import export as export_boxoban
     from maskoban.bulk.exporting import export_levels
+    from maskoban.solving.picking import Wishes
 
     boxoban = {"name": name, "valid": valid, "test": test}
     given: dict[str, Any] = {key: value for key, value in boxoban.items() if value is not None}
     one_file = out.suffix.lower() in ENDINGS and not out.is_dir()
     if one_file and given:
         raise MaskobanError(f"--name, --valid and --test are for a folder, and {out} is a level file")
+    wishes = Wishes(**_wishes(only_solvable, difficulty, boxes))
     with progress_bar("exporting", Report(as_json=False)) as progress:
         if one_file:
-            counts = {"in all": export_levels(dataset, out, progress)}
+            counts = {"in all": export_levels(dataset, out, progress, wishes)}
         else:
-            counts = export_boxoban(dataset, out, **given, progress=progress)
+            counts = export_boxoban(dataset, out, **given, progress=progress, wishes=wishes)
     print(", ".join(f"{count:,} {split}" for split, count in counts.items()), file=sys.stderr)
     print(out if one_file else out / (name or "unfiltered"))
 

@@ -20,7 +20,7 @@ def run(*arguments: object, code: int = 0) -> Any:
 
 
 def test_make_verify_dedupe_export(dice: str, tmp_path: Path, in_process: list[Shard]) -> None:
-    made = run("--count", 100, "--out", tmp_path / "a", "--model", dice, "--solvable-only", "--seed", 3)
+    made = run("--count", 100, "--out", tmp_path / "a", "--model", dice, "--only-solvable", "--seed", 3)
     assert made.stdout.strip() == str(tmp_path / "a")
     assert made.stderr.startswith("100 boards: 100 solved; ")
     assert "10 boards judged anew" in run("verify", tmp_path / "a", "--sample", 10).stdout

@@ -17,6 +17,7 @@ from maskoban.bulk.dataset import Dataset, Receipt
 from maskoban.bulk.exporting import export, export_levels
 from maskoban.environment import LevelSet
 from maskoban.evaluation.sample import read_sample
+from maskoban.solving.picking import Wishes
 from tests.bulk.conftest import turn_a_file_round
 
 
@@ -74,7 +75,9 @@ def test_where_no_board_is_solved_there_is_nothing_to_export(
         return rows.filter(unsolved), receipt
 
     monkeypatch.setattr(Dataset, "as_written", without_solved)
-    with pytest.raises(MaskobanError, match="no board is solved"):
+    with pytest.raises(
+        MaskobanError, match=r"no board is as asked \(solvable\), so there is nothing to export"
+    ):
         export(dataset, tmp_path / "levels")
     assert not (tmp_path / "levels").exists()
 
@@ -109,6 +112,28 @@ def test_all_boards_are_in_one_level_file_in_their_order(name: str, dataset: Pat
         assert level.title == f"{row['model']} 7-{row['number']}"
         assert level.comment == (f"solved, {row['rating']}" if row["rating"] else row["verdict"])
         assert level.solutions == ((row["solution"],) if row["solution"] else ())
+
+
+def test_boards_that_are_as_asked_are_exported_by_what_the_dataset_says(
+    dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = pq.read_table(dataset / "data").to_pylist()
+    monkeypatch.setattr("maskoban.solving.picking.solve_many", None)  # nothing is solved again
+    for wishes, passes in (
+        (Wishes(only_solvable=True), lambda row: row["verdict"] == "solved"),
+        (Wishes(difficulty="easy"), lambda row: row["rating"] == "easy"),
+        (Wishes(True, boxes=1), lambda row: row["verdict"] == "solved" and row["board"].count("$") == 1),
+    ):
+        wanted = [row["board"] for row in rows if passes(row)]
+        assert export_levels(dataset, tmp_path / "some.sok", wishes=wishes) == len(wanted)
+        assert [str(level) for level in read(tmp_path / "some.sok")] == wanted
+        assert 0 < len(wanted) < 500
+    with pytest.raises(MaskobanError, match=r"no board is as asked \(expert\)"):
+        export_levels(dataset, tmp_path / "none.sok", wishes=Wishes(difficulty="expert"))
+    assert not (tmp_path / "none.sok").exists()
+    assert sum(export(dataset, tmp_path / "levels", wishes=Wishes(difficulty="easy")).values()) == len(
+        [row for row in rows if row["rating"] == "easy"]
+    )
 
 
 def test_one_level_file_of_a_damaged_dataset_is_not_written(dataset: Path, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_default_shards_are_neither_tiny_nor_huge(count: int) -> None:
 
 
 def test_a_filter_draws_more_than_it_keeps() -> None:
-    job = Job(100, solvable_only=True)
+    job = Job(100, only_solvable=True)
     assert job.shard(job.most_shards - 1).first + 64 >= 500 * 100
     assert job.shard(5).count == 64
 

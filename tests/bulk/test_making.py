@@ -135,7 +135,7 @@ def test_what_a_finished_dataset_lost_is_made_again_and_nothing_else(
 def test_what_a_filtered_dataset_lost_is_made_again(
     lost: int, dice: str, tmp_path: Path, in_process: list[Shard]
 ) -> None:
-    job = Job(200, seed=7, solvable_only=True)
+    job = Job(200, seed=7, only_solvable=True)
     make(job, tmp_path / "solvable", dice)
     before = contents(tmp_path / "solvable")
     sorted((tmp_path / "solvable" / "data").iterdir())[lost].unlink()
@@ -154,7 +154,7 @@ def test_a_finished_dataset_is_left_alone(dataset: Path, dice: str, in_process: 
 def test_with_a_filter_the_first_that_pass_are_kept(
     shard_size: int, dice: str, tmp_path: Path, in_process: list[Shard]
 ) -> None:
-    job = Job(200, seed=7, solvable_only=True, shard_size=shard_size)
+    job = Job(200, seed=7, only_solvable=True, shard_size=shard_size)
     make(job, tmp_path / "solvable", dice)
     boards = load(dice).sample(1000, 7)
     passing = [number for number, solvable in enumerate(open_way(boards)) if solvable]
@@ -165,7 +165,7 @@ def test_with_a_filter_the_first_that_pass_are_kept(
 def test_a_filtered_dataset_is_the_same_wherever_it_was_interrupted(
     dice: str, tmp_path: Path, in_process: list[Shard], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    job = Job(200, seed=7, solvable_only=True)
+    job = Job(200, seed=7, only_solvable=True)
     make(job, tmp_path / "whole", dice)
     put = Dataset.put
     for allowed in range(7):
@@ -188,7 +188,7 @@ def test_a_filtered_dataset_is_the_same_wherever_it_was_interrupted(
 def test_what_unwanted_workers_had_begun_to_write_is_taken_away(
     dice: str, tmp_path: Path, in_process: list[Shard]
 ) -> None:
-    job = Job(100, seed=7, solvable_only=True, shard_size=16)
+    job = Job(100, seed=7, only_solvable=True, shard_size=16)
     make(job, tmp_path / "whole", dice)
     begun = tmp_path / "cut" / "data" / ".seed7-000000000960-000000000976.parquet.f00d.part"
     make(job, tmp_path / "cut", dice, progress=lambda *_: begun.touch())

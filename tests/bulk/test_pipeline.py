@@ -85,7 +85,7 @@ def test_rows_say_what_level_solver_and_rating_say() -> None:
 
 def test_only_solvable_boards_are_kept_on_request(dice: str) -> None:
     boards = drawn(dice, Job(50), 0, 50)
-    kept = rows(boards, Job(50, solvable_only=True), first=10)
+    kept = rows(boards, Job(50, only_solvable=True), first=10)
     assert [row["number"] for row in kept] == (10 + np.flatnonzero(open_way(boards))).tolist()
     assert {row["verdict"] for row in kept} == {"solved"}
 
@@ -97,7 +97,16 @@ def test_boards_of_one_difficulty_are_kept_on_request() -> None:
     assert [row["number"] for row in kept] == [i for i, word in enumerate(words) if word == "medium"]
 
 
-@pytest.mark.parametrize("wish", [{"solvable_only": True}, {"difficulty": "easy"}])
+def test_boards_with_so_many_boxes_are_kept_on_request() -> None:
+    boards = np.concatenate(
+        [synthesize(5, boxes=3), synthesize(5, boxes=2, seed=1), synthesize(5, boxes=3, seed=2)]
+    )
+    kept = rows(boards, Job(5, boxes=2), first=100)
+    assert [row["number"] for row in kept] == [105, 106, 107, 108, 109]
+    assert {row["board"].count("$") + row["board"].count("*") for row in kept} == {2}
+
+
+@pytest.mark.parametrize("wish", [{"only_solvable": True}, {"difficulty": "easy"}, {"boxes": 7}])
 def test_where_no_board_passes_there_are_no_rows(wish: dict[str, Any]) -> None:
     boards = Level.parse("#####\n#@$ #\n#  .#\n#####").tokens[None]  # the box never leaves the upper wall
     assert table(judge(boards, Job(1, **wish), Shard(0, 0, 1), ORIGIN)).num_rows == 0

@@ -204,7 +204,7 @@ class Dataset:
         """Why this dataset is never finished, where all that may be drawn for it is drawn; else None."""
         if "without_duplicates_of" in settings:
             return None
-        wishes = ("count", "solvable_only", "difficulty", "shard_size")
+        wishes = ("count", "only_solvable", "difficulty", "boxes", "shard_size")
         job = Job(**{name: settings[name] for name in wishes if name in settings})
         made = self.whole() if job.filtered else {}
         rows = sum(receipt.rows for receipt in made.values())

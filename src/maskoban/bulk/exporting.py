@@ -9,17 +9,24 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from maskoban.boards import Level, MaskobanError, said, write
 from maskoban.boards.formats.boxoban import A_FILE
 from maskoban.bulk.dataset import Dataset
+from maskoban.solving.picking import Wishes
 
 #: Told (boards looked at, boards in all).
 Progress = Callable[[int, int], None]
+
+ALL = Wishes()
 
 
 def export(
@@ -29,10 +36,11 @@ def export(
     valid: float = 0.05,
     test: float = 0.05,
     progress: Progress | None = None,
+    wishes: Wishes = ALL,
 ) -> dict[str, int]:
     """Write the solved boards of a finished dataset to ``out/name/train``, ``valid`` and ``test``; counts them.
 
-    A file that is not as it was written is refused, by its checksum.
+    Of all boards, or of those that are as wished. A file that is not as it was written is refused, by its checksum.
 
     >>> export("dataset", "boxoban-levels")  # doctest: +SKIP
     {'train': 74321, 'valid': 4112, 'test': 4098}
@@ -42,7 +50,7 @@ def export(
     if name in ("", "..") or Path(name).name != name:
         raise MaskobanError(f"the name of the set is the name of one folder, not {name!r}")
     dataset = Dataset(Path(folder))
-    manifest = dataset.finished()
+    dataset.finished()
     target = Path(out) / name
     part = target.with_name(f".{name}.part")
     if target.exists():
@@ -51,28 +59,26 @@ def export(
         with said(target, "written"):
             shutil.rmtree(part, ignore_errors=True)
             splits = {split: _Split(part / split) for split in ("train", "valid", "test")}
-            done = 0
-            for shard in manifest["shards"]:
-                rows, _ = dataset.as_written(shard)
-                columns = rows.select(["id", "board", "verdict"]).to_pydict()
-                for one_id, board, verdict in zip(*columns.values(), strict=True):
-                    if verdict == "solved":
-                        splits[_split(one_id, valid, test)].add(board)
-                done += shard["rows"]
-                if progress is not None:
-                    progress(done, manifest["boards"])
+            for rows in _wished(dataset, replace(wishes, only_solvable=True), progress):
+                for one_id, board in zip(*rows.select(["id", "board"]).to_pydict().values(), strict=True):
+                    splits[_split(one_id, valid, test)].add(board)
             for split in splits.values():
                 split.write()
             if not part.exists():
-                raise MaskobanError(f"{folder}: no board is solved, so there is nothing to export")
+                asked = replace(wishes, only_solvable=True)
+                raise MaskobanError(
+                    f"{folder}: no board is as asked ({asked}), so there is nothing to export"
+                )
             os.replace(part, target)
     finally:
         shutil.rmtree(part, ignore_errors=True)
     return {name: split.count for name, split in splits.items()}
 
 
-def export_levels(folder: str | Path, out: str | Path, progress: Progress | None = None) -> int:
-    """Write all boards of a finished dataset to one level file, in their order; counts them.
+def export_levels(
+    folder: str | Path, out: str | Path, progress: Progress | None = None, wishes: Wishes = ALL
+) -> int:
+    """Write the boards of a finished dataset that are as wished to one level file, in their order; counts them.
 
     Each has its model, seed and number for a title, its verdict and rating for a comment, and its solution. A file
     that is not as it was written is refused, by its checksum.
@@ -81,19 +87,38 @@ def export_levels(folder: str | Path, out: str | Path, progress: Progress | None
     100000
     """
     dataset = Dataset(Path(folder))
-    manifest = dataset.finished()
-    write(out, _levels(dataset, manifest, progress))
-    boards: int = manifest["boards"]
-    return boards
+    dataset.finished()
+    count = 0
+
+    def levels() -> Iterator[Level]:
+        nonlocal count
+        for rows in _wished(dataset, wishes, progress):
+            for some in rows.to_batches(max_chunksize=1000):
+                yield from (_level(row) for row in some.to_pylist())
+                count += len(some)
+
+    each = levels()
+    first = next(each, None)
+    if first is None:
+        raise MaskobanError(f"{folder}: no board is as asked ({wishes}), so there is nothing to export")
+    write(out, chain([first], each))
+    return count
 
 
-def _levels(dataset: Dataset, manifest: dict[str, Any], progress: Progress | None) -> Iterator[Level]:
-    """The rows of a dataset as levels; one shard is in memory at a time."""
-    done = 0
+def _wished(dataset: Dataset, wishes: Wishes, progress: Progress | None) -> Iterator[pa.Table]:
+    """The rows of a dataset that are as wished, by what they say themselves; one shard is in memory at a time."""
+    manifest, done = dataset.finished(), 0
     for shard in manifest["shards"]:
         rows, _ = dataset.as_written(shard)
-        for some in rows.to_batches(max_chunksize=1000):
-            yield from (_level(row) for row in some.to_pylist())
+        if wishes.only_solvable or wishes.difficulty:
+            rows = rows.filter(pc.equal(rows["verdict"], "solved"))
+        if wishes.difficulty:
+            rows = rows.filter(pc.equal(rows["rating"], wishes.difficulty))
+        if wishes.boxes is not None and len(rows):
+            height = rows["board"][0].as_py().count("\n") + 1
+            boards = np.array(rows["tokens"].to_pylist(), np.uint8).reshape(len(rows), height, -1)
+            rows = rows.filter(pa.array(Wishes(boxes=wishes.boxes).met(boards)))
+        yield rows
         done += shard["rows"]
         if progress is not None:
             progress(done, manifest["boards"])

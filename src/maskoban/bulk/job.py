@@ -9,7 +9,6 @@ from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.model import RAREST, How
 from maskoban.diffusion.sampler import Drawing
 from maskoban.solving.picking import Wishes
-from maskoban.solving.rating import WORDS
 
 #: The default number of boards in a shard: as many as make this many shards of the whole, within these bounds.
 SHARDS, SMALLEST, LARGEST = 256, 64, 65_536
@@ -46,7 +45,7 @@ class Origin:
 class Job:
     """All that decides what is in the dataset; who does the work, and with how many workers, does not.
 
-    ``count`` boards are made. With ``solvable_only`` or ``difficulty`` they are the first of the seed's
+    ``count`` boards are made. With ``only_solvable``, ``difficulty`` or ``boxes`` they are the first of the seed's
     sequence that pass. ``states`` is where a search gives up: time limits would make verdicts
     depend on the machine.
 
@@ -63,8 +62,9 @@ class Job:
     polish: int = 0
     critic: bool = False
     repair: bool = False
-    solvable_only: bool = False
+    only_solvable: bool = False
     difficulty: str | None = None
+    boxes: int | None = None
     states: int = 10_000_000
     shard_size: int = 0  # 0: chosen from the count
 
@@ -73,13 +73,12 @@ class Job:
             raise MaskobanError(f"the number of boards must be at least 1, not {self.count}")
         if not -(2**63) <= self.seed < 2**63:
             raise MaskobanError(f"a seed is a whole number of 64 bits, not {self.seed}")
-        if self.difficulty is not None and self.difficulty not in WORDS:
-            raise MaskobanError(f"difficulty is one of {', '.join(WORDS)}, not {self.difficulty!r}")
         if self.shard_size < 0:
             raise MaskobanError(f"a shard holds at least 1 board, not {self.shard_size}")
         if self.shard_size == 0:
             object.__setattr__(self, "shard_size", default_shard_size(self.count))
-        # Says what is wrong with it.
+        # These say what is wrong with them.
+        Wishes(self.only_solvable, self.difficulty, self.boxes)
         Drawing(temperature=self.temperature, steps=self.steps, polish=self.polish)
 
     @property
@@ -95,7 +94,12 @@ class Job:
     @property
     def filtered(self) -> bool:
         """Whether some of the boards drawn are left out."""
-        return self.solvable_only or self.difficulty is not None
+        return bool(self.wishes)
+
+    @property
+    def wishes(self) -> Wishes:
+        """Which boards are kept."""
+        return Wishes(self.only_solvable, self.difficulty, self.boxes)
 
     @property
     def most_shards(self) -> int:
@@ -109,8 +113,8 @@ class Job:
         >>> Job(count=1, difficulty="hard").too_few(0)
         'only 0 of 512 boards drawn were as asked (hard)'
         """
-        drawn, wishes = self.most_shards * self.shard_size, Wishes(self.solvable_only, self.difficulty)
-        return f"only {rows:,} of {drawn:,} boards drawn were as asked ({wishes})"
+        drawn = self.most_shards * self.shard_size
+        return f"only {rows:,} of {drawn:,} boards drawn were as asked ({self.wishes})"
 
     def shard(self, index: int) -> Shard:
         """The shard of this index.

@@ -17,6 +17,7 @@ from maskoban.boards.rows import LETTER_OF
 from maskoban.bulk.job import Job, Origin, Shard
 from maskoban.diffusion.model import Model
 from maskoban.solving import Limits, Results, repair_many, solve_many, word_for
+from maskoban.solving.picking import Wishes
 from maskoban.solving.rating import WORDS
 
 #: One array or list a column, by name; a column is described in ``table``.
@@ -43,8 +44,9 @@ def judge(boards: Tokens, job: Job, shard: Shard, origin: Origin) -> Columns:
     >>> judge(board, Job(1), Shard(0, 0, 1), Origin("none", "0", "0"))["solution"]
     ['R']
     """
-    found = _verdicts(boards, job)
-    if job.solvable_only or job.difficulty is not None:
+    fitting = np.flatnonzero(Wishes(boxes=job.boxes).met(boards))
+    found = _verdicts(boards[fitting], fitting, job)
+    if job.only_solvable or job.difficulty is not None:
         found = found.only(np.flatnonzero(found.verdicts == _SOLVED))
     columns = _described(found, shard) | _rated(found, job)
     if job.difficulty is not None:
@@ -80,7 +82,7 @@ class _Found:
         )
 
 
-def _verdicts(boards: Tokens, job: Job) -> _Found:
+def _verdicts(boards: Tokens, places: NDArray[np.int64], job: Job) -> _Found:
     limits = Limits(states=job.states)
     results = solve_many(boards, threads=1, limits=limits)
     assert results.solutions is not None
@@ -100,7 +102,7 @@ def _verdicts(boards: Tokens, job: Job) -> _Found:
         for i, result in zip(mended, again, strict=True):
             verdicts[i] = Results.VERDICTS.index(result.verdict)
             reasons[i], solutions[i] = result.reason, result.solution
-    return _Found(boards, np.arange(len(boards)), verdicts, reasons, solutions, removed)
+    return _Found(boards, places, verdicts, reasons, solutions, removed)
 
 
 def _described(found: _Found, shard: Shard) -> Columns:
