@@ -1256,9 +1256,9 @@ def _check_bulk_needs(*packages: str) -> None:
 
 def _tell_dataset(manifest: dict[str, Any]) -> None:
     counts = sorted(manifest["verdicts"].items(), key=lambda item: -item[1])
-    told = ", ".join(f"{count:,} {verdict}" for verdict, count in counts)
+    told = [_boards(manifest["boards"]), ", ".join(f"{count:,} {verdict}" for verdict, count in counts)]
     size = f"{manifest['bytes'] / 1e6:,.1f} MB in {len(manifest['shards']):,} files"
-    print(f"{_boards(manifest['boards'])}: {told}; {size}", file=sys.stderr)
+    print(f"{': '.join(filter(None, told))}; {size}", file=sys.stderr)
 
 
 def _boards(count: int) -> str:
