@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from maskoban.boards import Level
-from maskoban.pictures.surroundings import looks, outside
+from maskoban.boards.areas import outside
+from maskoban.pictures.surroundings import looks
 
 # One letter a look: "." plain, "w" at a wall, "r" rock, "x" outside.
 LETTERS = ".wrx"

@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from hashlib import blake2b
 
 import numpy as np
-from numpy.typing import NDArray
 
+from .areas import Cells, flood
 from .rows import LETTER_OF
 from .symmetry import symmetries
 from .tiles import (
@@ -36,8 +36,6 @@ from .tiles import (
     WALL,
     Tokens,
 )
-
-Cells = NDArray[np.bool_]
 
 # Boards handled at once: enough to make NumPy worth it, few enough to keep memory small.
 _CHUNK = 16384
@@ -88,35 +86,17 @@ def _without_player(boards: Tokens) -> tuple[Tokens, Cells]:
     player = (boards == PLAYER) | (boards == PLAYER_ON_GOAL)
     players = player.sum(axis=(1, 2))
     open_cells = boards != WALL
-    area = _flood(player, open_cells)
+    area = flood(player, open_cells)
     area[players == 0] = True
     matters = np.isin(boards, (BOX, GOAL, BOX_ON_GOAL, MASK))
     still = np.where(area | matters, boards, np.uint8(WALL))
 
     lone = player & (players == 1)[:, None, None]
     walkable = open_cells & ~np.isin(boards, (BOX, BOX_ON_GOAL, MASK))
-    region = _flood(lone, walkable)
+    region = flood(lone, walkable)
     still[lone & (boards == PLAYER)] = FLOOR
     still[lone & (boards == PLAYER_ON_GOAL)] = GOAL
     return still, region
-
-
-def _flood(start: Cells, through: Cells) -> Cells:
-    """All cells of ``through`` reached from ``start`` by single steps; a batch at a time."""
-    reached = start.copy()
-    active = np.arange(len(start))
-    while len(active):
-        now = reached[active]
-        grown = now.copy()
-        grown[:, 1:] |= now[:, :-1]
-        grown[:, :-1] |= now[:, 1:]
-        grown[:, :, 1:] |= now[:, :, :-1]
-        grown[:, :, :-1] |= now[:, :, 1:]
-        grown &= through[active]
-        grown |= now
-        reached[active] = grown
-        active = active[(grown != now).any(axis=(1, 2))]
-    return reached
 
 
 def _texts(still: Tokens, region: Cells) -> list[bytes]:

@@ -19,6 +19,7 @@ from maskoban.solving.solver import solve_many
 def summarise(boards: Tokens) -> dict[str, Any]:
     """Quartiles and percentiles of effort and fewest pushes over solvable boards, and their mean wall count.
 
+    >>> import numpy as np
     >>> summarise(np.array([[[2, 3, 1, 4]]], dtype=np.uint8))["quartiles"]
     [2, 2, 2]
     """

@@ -25,11 +25,11 @@ from rich.console import Console
 from rich.progress import Progress
 
 from maskoban.boards import Level, MaskobanError
+from maskoban.boards.areas import beside, outside, rim
 from maskoban.boards.tiles import FLOOR, WALL, Tokens
 from maskoban.solving.solver import LevelLike, Limits, Results, gather, solve_many
 
 Cell = tuple[int, int]
-Cells = NDArray[np.bool_]
 Solve = Callable[[Tokens], Results]
 
 # How many boards are judged together: enough to keep every core busy, few enough to bound the memory. Where
@@ -124,8 +124,8 @@ def interior_walls(tokens: Tokens) -> list[Cell]:
     >>> interior_walls(Level.parse("\\n".join(["      ", " #### ", " #@#  ", " ###  ", "      "])).tokens)
     []
     """
-    walls = (tokens == WALL) & ~_rim(tokens)
-    walls &= ~_beside(_outside(tokens))
+    walls = (tokens == WALL) & ~rim(tokens)
+    walls &= ~beside(outside(tokens))
     return [(row, column) for row, column in np.argwhere(walls).tolist()]
 
 
@@ -189,43 +189,11 @@ def _removals(board: Tokens, size: int) -> Iterator[tuple[Cell, ...]]:
 
     A wall with only walls around it opens nothing when it goes, so the rest of its set would do as well.
     """
-    beside = _beside(board != WALL)
+    open_beside = beside(board != WALL)
     for cells in combinations(interior_walls(board), size):
-        opening = [cell for cell in cells if beside[cell]]
+        opening = [cell for cell in cells if open_beside[cell]]
         if opening and all(cell in opening or _touch(cell, opening[0]) for cell in cells):
             yield cells
-
-
-def _outside(tokens: Tokens) -> Cells:
-    """The floor open to the edge of the grid from which there is no way to anything that matters in the game."""
-    free = tokens != WALL
-    at_edge: Cells = free & _rim(tokens)
-    if not at_edge.any():
-        return at_edge
-    return _flood(at_edge, free & ~_flood(free & (tokens != FLOOR), free))
-
-
-def _rim(tokens: Tokens) -> Cells:
-    rim = np.ones(tokens.shape, np.bool_)
-    rim[1:-1, 1:-1] = False
-    return rim
-
-
-def _flood(start: Cells, through: Cells) -> Cells:
-    reached = start & through
-    while ((grown := reached | (_beside(reached) & through)) != reached).any():
-        reached = grown
-    return reached
-
-
-def _beside(cells: Cells) -> Cells:
-    """Every cell that has one of these above, below, left or right of it."""
-    beside = np.zeros_like(cells)
-    beside[1:] |= cells[:-1]
-    beside[:-1] |= cells[1:]
-    beside[:, 1:] |= cells[:, :-1]
-    beside[:, :-1] |= cells[:, 1:]
-    return beside
 
 
 def _touch(one: Cell, other: Cell) -> bool:
