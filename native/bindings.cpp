@@ -2,6 +2,9 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <stdexcept>
 
 #include "batch.hpp"
 #include "grid.hpp"
@@ -11,10 +14,22 @@
 namespace nb = nanobind;
 using namespace maskoban;
 
-using Boards = nb::ndarray<const std::uint8_t, nb::ndim<3>, nb::c_contig, nb::device::cpu>;
-using OneBoard = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
 namespace {
+
+template <class T, class Shape>
+using Array = nb::ndarray<T, Shape, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Row = Array<T, nb::ndim<1>>;
+using Boards = Array<const std::uint8_t, nb::ndim<3>>;
+using BoardsInPlay = Array<std::uint8_t, nb::ndim<3>>;
+using OneBoard = Array<const std::uint8_t, nb::ndim<2>>;
+using FlatBoards = Array<const std::uint8_t, nb::ndim<2>>;  // a row a board
+using Games = Array<std::int32_t, nb::shape<-1, GAME>>;
+
+Grid grid_of(const Boards& boards, std::size_t i) {
+    const std::size_t height = boards.shape(1), width = boards.shape(2);
+    return {boards.data() + i * height * width, static_cast<int>(height), static_cast<int>(width)};
+}
 
 // A NumPy array that owns the vector's memory.
 template <class T>
@@ -34,19 +49,23 @@ nb::list texts(const std::vector<std::string>& values) {
     return list;
 }
 
-nb::dict solve_boards(const Boards& boards, int mode, std::int64_t states, std::size_t megabytes, double seconds,
-                      std::size_t threads, bool solutions, const nb::object& progress) {
-    const Limits limits{states, megabytes, seconds};
-    const auto attend = [&](std::size_t done) {
+// What long work does now and then: lets Ctrl-C end it, and tells how many boards are done.
+auto attending(const nb::object& progress) {
+    return [&progress](std::size_t done) {
         const nb::gil_scoped_acquire gil;
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (!progress.is_none()) progress(done);
     };
+}
+
+nb::dict solve_boards(const Boards& boards, int mode, std::int64_t states, std::size_t megabytes, double seconds,
+                      std::size_t threads, bool solutions, const nb::object& progress) {
+    const Limits limits{states, megabytes, seconds};
     Batch batch = [&] {
         const nb::gil_scoped_release no_gil;
         return solve_batch(boards.data(), boards.shape(0), static_cast<int>(boards.shape(1)),
                            static_cast<int>(boards.shape(2)), static_cast<Mode>(mode), limits, threads, solutions,
-                           attend);
+                           attending(progress));
     }();
     nb::dict result;
     result["verdicts"] = array(std::move(batch.verdicts));
@@ -63,20 +82,78 @@ nb::dict solve_boards(const Boards& boards, int mode, std::int64_t states, std::
 
 nb::object find_dead_cells(const OneBoard& board) {
     const std::size_t height = board.shape(0), width = board.shape(1);
-    auto* dead = new std::vector<std::uint8_t>(
-        dead_cells({board.data(), static_cast<int>(height), static_cast<int>(width)}));
-    nb::capsule owner(dead, [](void* p) noexcept { delete static_cast<std::vector<std::uint8_t>*>(p); });
-    return nb::cast(
-        nb::ndarray<nb::numpy, bool, nb::ndim<2>>(reinterpret_cast<bool*>(dead->data()), {height, width}, owner));
+    auto dead = array(dead_cells({board.data(), static_cast<int>(height), static_cast<int>(width)}));
+    return dead.attr("view")("bool").attr("reshape")(height, width);
+}
+
+nb::object find_nearest(const FlatBoards& boards, const FlatBoards& corpus, const std::string& registers,
+                        std::size_t threads, const nb::object& progress) {
+    const std::size_t n = boards.shape(0), cells = boards.shape(1);
+    if (corpus.shape(0) == 0 || corpus.shape(1) != cells)
+        throw std::invalid_argument("the corpus must hold boards, of as many cells as those compared");
+    const Least least_of = least_with(registers, words_for(cells));
+    return array([&] {
+        const nb::gil_scoped_release no_gil;
+        const Corpus packed(corpus.data(), corpus.shape(0), cells);
+        return nearest(boards.data(), n, cells, packed, least_of, threads, attending(progress));
+    }());
+}
+
+nb::list find_unplayable(const Boards& boards) {
+    nb::list reasons;
+    for (std::size_t i = 0; i < boards.shape(0); ++i) reasons.append(unplayable(grid_of(boards, i)));
+    return reasons;
+}
+
+void begin_games(const Boards& boards, const Games& games) {
+    if (games.shape(0) != boards.shape(0)) throw std::invalid_argument("as many games as boards are needed");
+    Game* const game = reinterpret_cast<Game*>(games.data());
+    const nb::gil_scoped_release no_gil;
+    for (std::size_t i = 0; i < boards.shape(0); ++i) game[i] = begin_game(grid_of(boards, i));
+}
+
+void step_games(const BoardsInPlay& boards, const Games& games, const Row<const std::int64_t>& actions,
+                const Row<const bool>& idle, std::int32_t limit, const Row<double>& rewards,
+                const Row<bool>& terminated, const Row<bool>& truncated) {
+    const std::size_t n = boards.shape(0);
+    const int height = static_cast<int>(boards.shape(1)), width = static_cast<int>(boards.shape(2));
+    for (const std::size_t size : {games.shape(0), actions.shape(0), idle.shape(0), rewards.shape(0),
+                                   terminated.shape(0), truncated.shape(0)})
+        if (size != n) throw std::invalid_argument("every array must be as long as there are boards");
+    Game* const game = reinterpret_cast<Game*>(games.data());
+    const nb::gil_scoped_release no_gil;
+    // All actions are looked at before any board changes.
+    for (std::size_t i = 0; i < n; ++i)
+        if (actions.data()[i] < 0 || actions.data()[i] >= ACTIONS)
+            throw std::invalid_argument("an action is 0 (up), 1 (down), 2 (left) or 3 (right), not " +
+                                        std::to_string(actions.data()[i]));
+    for (std::size_t i = 0; i < n; ++i) {
+        if (idle.data()[i]) {
+            rewards.data()[i] = 0;
+            terminated.data()[i] = truncated.data()[i] = false;
+            continue;
+        }
+        rewards.data()[i] = step_game(boards.data() + i * height * width, height, width, game[i],
+                                      static_cast<int>(actions.data()[i]));
+        terminated.data()[i] = game[i].on_goals == game[i].boxes;
+        truncated.data()[i] = game[i].steps >= limit;
+    }
 }
 
 }  // namespace
 
 NB_MODULE(_core, m) {
-    m.doc() = "The native push solver of maskoban.";
+    m.doc() = "The native core of maskoban.";
     m.def("solve_boards", &solve_boards, nb::arg("boards"), nb::arg("mode"), nb::arg("states"), nb::arg("megabytes"),
           nb::arg("seconds"), nb::arg("threads"), nb::arg("solutions"), nb::arg("progress").none());
     m.def("dead_cells", &find_dead_cells, nb::arg("board"));
-    bind_nearest(m);
-    bind_play(m);
+    m.def("registers", &registers);
+    m.def("nearest", &find_nearest, nb::arg("boards"), nb::arg("corpus"), nb::arg("registers"), nb::arg("threads"),
+          nb::arg("progress").none());
+    m.def("unplayable", &find_unplayable, nb::arg("boards"));
+    m.def("begin_games", &begin_games, nb::arg("boards"), nb::arg("games").noconvert());
+    // What is written to must be the array itself, never a converted copy.
+    m.def("step_games", &step_games, nb::arg("boards").noconvert(), nb::arg("games").noconvert(),
+          nb::arg("actions").noconvert(), nb::arg("idle").noconvert(), nb::arg("limit"),
+          nb::arg("rewards").noconvert(), nb::arg("terminated").noconvert(), nb::arg("truncated").noconvert());
 }

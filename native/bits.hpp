@@ -54,17 +54,12 @@ struct Bits {
         for (int i = 0; i < N; ++i) a.w[i] |= b.w[i];
         return a;
     }
-    friend Bits operator^(Bits a, const Bits& b) {
-        for (int i = 0; i < N; ++i) a.w[i] ^= b.w[i];
-        return a;
-    }
     // The cells of a that are not in b.
     friend Bits operator-(Bits a, const Bits& b) {
         for (int i = 0; i < N; ++i) a.w[i] &= ~b.w[i];
         return a;
     }
     Bits& operator|=(const Bits& b) { return *this = *this | b; }
-    Bits& operator&=(const Bits& b) { return *this = *this & b; }
     Bits& operator-=(const Bits& b) { return *this = *this - b; }
     friend bool operator==(const Bits& a, const Bits& b) {
         std::uint64_t differ = 0;

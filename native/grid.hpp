@@ -23,10 +23,13 @@ struct Grid {
     int height, width;
 
     std::uint8_t at(int row, int column) const { return tokens[row * width + column]; }
-    // The edge of the grid acts as a wall.
-    bool wall(int row, int column) const {
-        return row < 0 || column < 0 || row >= height || column >= width || at(row, column) == WALL;
+    // One comparison does for both ends: below zero is far above any size.
+    bool has(int row, int column) const {
+        return static_cast<unsigned>(row) < static_cast<unsigned>(height) &&
+               static_cast<unsigned>(column) < static_cast<unsigned>(width);
     }
+    // The edge of the grid acts as a wall.
+    bool wall(int row, int column) const { return !has(row, column) || at(row, column) == WALL; }
 };
 
 // One sentence that says why the board cannot be judged, or "" when it can.

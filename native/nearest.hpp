@@ -6,23 +6,16 @@
 // registers the processor has are chosen when the program runs.
 #pragma once
 
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
-#include <nanobind/stl/string.h>
-#include <nanobind/stl/vector.h>
-
 #include <algorithm>
 #include <atomic>
 #include <bit>
-#include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <stdexcept>
 #include <string>
-#include <thread>
 #include <vector>
+
+#include "threads.hpp"
 
 #if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
 #define MASKOBAN_WIDE_X86
@@ -166,7 +159,7 @@ inline Least least_with(const std::string& name, std::size_t words) {
     return words == 1 ? least_plain<1> : least_plain<0>;
 }
 
-// The distance from each of n boards to its nearest in the corpus, on so many threads, or with 0 on every core.
+// The distance from each of n boards to its nearest in the corpus, on so many threads.
 // `attend(done)` is called on the calling thread about twenty times a second; what it throws ends the work.
 inline std::vector<std::int32_t> nearest(const std::uint8_t* tokens, std::size_t n, std::size_t cells,
                                          const Corpus& corpus, Least least_of, std::size_t threads,
@@ -180,12 +173,11 @@ inline std::vector<std::int32_t> nearest(const std::uint8_t* tokens, std::size_t
     constexpr std::size_t together = 64, cache = 24576;
     const std::size_t part = std::max<std::size_t>(1, cache / (corpus.stride() * sizeof(std::uint64_t)));
     std::atomic<std::size_t> next{0}, done{0};
-    std::atomic<bool> stop{false};
-    const auto work = [&] {
+    const auto work = [&](const Poll& poll) {
         for (std::size_t first; (first = next.fetch_add(together)) < n;) {
             const std::size_t last = std::min(n, first + together);
             for (std::size_t g = 0; g < corpus.groups(); g += part) {
-                if (stop.load(std::memory_order_relaxed)) return;
+                poll();
                 const std::size_t count = std::min(part, corpus.groups() - g);
                 for (std::size_t i = first; i < last; ++i) {
                     const auto least = least_of(&boards[i * planes], corpus.at(g), count, corpus.words());
@@ -195,71 +187,8 @@ inline std::vector<std::int32_t> nearest(const std::uint8_t* tokens, std::size_t
             done += last - first;
         }
     };
-    if (threads == 0) threads = std::max(1u, std::thread::hardware_concurrency());
-
-    // The calling thread only watches, so that an interrupt is seen whatever the others do.
-    std::mutex mutex;
-    std::condition_variable finished;
-    std::size_t busy = 0;
-    std::vector<std::thread> workers;
-    const auto end = [&] {
-        stop = true;
-        for (std::thread& worker : workers) worker.join();
-    };
-    try {
-        for (std::size_t t = 0; t < threads; ++t) {
-            {
-                const std::lock_guard lock(mutex);
-                ++busy;
-            }
-            workers.emplace_back([&] {
-                work();
-                const std::lock_guard lock(mutex);
-                --busy;
-                finished.notify_one();
-            });
-        }
-        std::unique_lock lock(mutex);
-        while (!finished.wait_for(lock, std::chrono::milliseconds(50), [&] { return busy == 0; })) {
-            lock.unlock();
-            attend(done.load());
-            lock.lock();
-        }
-    } catch (...) {
-        end();
-        throw;
-    }
-    end();
+    on_threads(std::min(threads, (n + together - 1) / together), work, [&] { attend(done.load()); });
     return distances;
-}
-
-inline void bind_nearest(nanobind::module_& m) {
-    namespace nb = nanobind;
-    using Boards = nb::ndarray<const std::uint8_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-    m.def("registers", &registers);
-    m.def(
-        "nearest",
-        [](const Boards& boards, const Boards& corpus, const std::string& registers, std::size_t threads,
-           const nb::object& progress) {
-            const std::size_t n = boards.shape(0), cells = boards.shape(1);
-            if (corpus.shape(0) == 0 || corpus.shape(1) != cells)
-                throw std::invalid_argument("the corpus must hold boards, of as many cells as those compared");
-            const Least least_of = least_with(registers, words_for(cells));
-            const auto attend = [&](std::size_t done) {
-                const nb::gil_scoped_acquire gil;
-                if (PyErr_CheckSignals() != 0) throw nb::python_error();
-                if (!progress.is_none()) progress(done);
-            };
-            auto* distances = new std::vector<std::int32_t>();
-            nb::capsule owner(distances, [](void* p) noexcept { delete static_cast<std::vector<std::int32_t>*>(p); });
-            {
-                const nb::gil_scoped_release no_gil;
-                const Corpus packed(corpus.data(), corpus.shape(0), cells);
-                *distances = nearest(boards.data(), n, cells, packed, least_of, threads, attend);
-            }
-            return nb::cast(nb::ndarray<nb::numpy, std::int32_t, nb::ndim<1>>(distances->data(), {n}, owner));
-        },
-        nb::arg("boards"), nb::arg("corpus"), nb::arg("registers"), nb::arg("threads"), nb::arg("progress").none());
 }
 
 }  // namespace maskoban

@@ -8,6 +8,8 @@
 #include <string>
 #include <utility>
 
+#include "threads.hpp"
+
 namespace maskoban {
 
 enum class Mode { ANY, PUSHES, EFFORT };
@@ -31,9 +33,6 @@ struct Outcome {
     double seconds = 0, setup = 0, rebuilding = 0;  // rebuilding: from the chain of pushes to the LURD text
 };
 
-// Thrown out of a search when the person gives up on the whole batch.
-struct Interrupted {};
-
 // Thrown out of a search when its time is up.
 struct OutOfTime {};
 
@@ -41,10 +40,8 @@ struct OutOfTime {};
 class Budget {
 public:
     // On a small room a look at the clock costs as much as a state does, so only every sixteenth looks.
-    template <class Poll>
-    Budget(const Limits& limits, Clock::time_point start, int cells, Poll& poll)
-        : limits_(limits), start_(start), skipped_(cells <= 128 ? 15 : 0),
-          poll_([](void* p) { (*static_cast<Poll*>(p))(); }), poll_on_(&poll) {}
+    Budget(const Limits& limits, Clock::time_point start, int cells, const Poll& poll)
+        : limits_(limits), start_(start), skipped_(cells <= 128 ? 15 : 0), poll_(poll) {}
 
     // True when the state limit stops the search; the outcome then says so.
     bool spent(Outcome& outcome) {
@@ -61,7 +58,7 @@ public:
     }
     // Out of line: inlined, it slows the search for effort by half.
     [[gnu::noinline, gnu::cold]] void ask() {
-        poll_(poll_on_);
+        poll_();
         if (limits_.seconds >= 0 && since(start_) >= limits_.seconds) throw OutOfTime{};
     }
 
@@ -84,8 +81,7 @@ private:
     const Limits& limits_;
     Clock::time_point start_;
     std::uint32_t skipped_;
-    void (*poll_)(void*);
-    void* poll_on_;
+    const Poll& poll_;
     std::uint32_t asked_ = 0;
 };
 

@@ -35,8 +35,7 @@ void solve_room(const Grid& grid, Mode mode, Worker& worker, Budget& budget, Out
     worker.memory.release();
 }
 
-template <class Poll>
-Outcome solve(const Grid& grid, Mode mode, const Limits& limits, Worker& worker, Poll& poll) {
+inline Outcome solve(const Grid& grid, Mode mode, const Limits& limits, Worker& worker, const Poll& poll) {
     const auto start = Clock::now();
     Outcome outcome;
     outcome.reason = malformed(grid);

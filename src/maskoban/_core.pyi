@@ -1,4 +1,4 @@
-"""The native push solver. Use it through maskoban.solving, which checks and names what goes in and out."""
+"""The native core. Use it through the package, which checks and names what goes in and out."""
 
 from collections.abc import Callable
 from typing import TypedDict

@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskoban.boards import BOX, BOX_ON_GOAL, Level, Tokens
+from maskoban import _core
+from maskoban.boards import BOX, BOX_ON_GOAL, FLOOR, Level, Tokens
 from maskoban.environment import ACTIONS, SokobanEnv, SokobanVectorEnv
 from maskoban.solving.replay import IllegalStepError, play
 
@@ -111,3 +113,15 @@ def test_the_usual_rewards() -> None:
     assert np.allclose(rewards_of(board, "rrrr"), [0.9, -0.1, -1.1, -0.1])
     # The last box brings its own point and ten for all of them; a step into a wall costs as much as any other.
     assert np.allclose(rewards_of("#@$.#", "lr"), [-0.1, 10.9])
+
+
+@pytest.mark.parametrize(("row", "column"), [(-1, 0), (3, 0), (0, -1), (0, 4), (2**31 - 1, 0)])
+def test_a_player_outside_its_board_is_refused(row: int, column: int) -> None:
+    board, game = np.full((1, 3, 4), FLOOR, np.uint8), np.array([[row, column, 0, 0, 0, 0, 0]], np.int32)
+    flags = np.zeros(1, bool)
+    for action in range(4):
+        with pytest.raises(ValueError, match="outside its board"):
+            _core.step_games(
+                board, game, np.array([action]), flags, 9, np.zeros(1), flags.copy(), flags.copy()
+            )
+    assert (board == FLOOR).all()

@@ -63,13 +63,20 @@ def test_every_kind_of_registers_counts_alike(registers: str, cells: int) -> Non
     corpus = scribbles(2500, 1, cells, tiles=8, seed=1)[:, 0]
     corpus[-1] = boards[-1]
     slow = [(board != corpus).sum(axis=1).min() for board in boards]
-    for threads in (0, 1, 3):
+    for threads in (1, 3):
         assert _core.nearest(boards, corpus, registers, threads, None).tolist() == slow
 
 
 def test_registers_that_are_not_there() -> None:
     with pytest.raises(ValueError, match="no registers called abacus"):
         _core.nearest(np.zeros((1, 4), np.uint8), np.zeros((1, 4), np.uint8), "abacus", 1, None)
+
+
+def test_more_threads_than_boards_or_sense() -> None:
+    boards, corpus = scribbles(5, 4, 4), scribbles(3, 4, 4, seed=1)
+    slow = slow_distances(boards, corpus)
+    assert nearest_distances(boards, corpus, threads=1_000_000).tolist() == slow
+    assert _core.nearest(boards.reshape(5, 16), corpus.reshape(3, 16), "plain", 1_000_000, None).shape == (5,)
 
 
 def test_no_boards_have_no_distances() -> None:
@@ -86,7 +93,7 @@ def test_no_boards_have_no_distances() -> None:
             "boards of 4x5 cannot be compared with a corpus of 5x4",
         ),
         (scribbles(2, 4, 5), scribbles(0, 4, 5), None, "no levels to compare with"),
-        (scribbles(2, 4, 5), scribbles(2, 4, 5), 0, "at least one thread is needed"),
+        (scribbles(2, 4, 5), scribbles(2, 4, 5), 0, "threads must be a whole number, 1 or more"),
     ],
 )
 def test_what_cannot_be_compared(boards: Tokens, corpus: Tokens, threads: int | None, problem: str) -> None:

@@ -15,8 +15,8 @@ from rich.progress import Progress
 
 from maskoban import _core
 from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, MaskobanError, Tokens
-from maskoban.cores import cores
 from maskoban.evaluation.shares import Share, share_of
+from maskoban.solving.threads import threads_for
 from maskoban.training import corpus as corpora
 
 
@@ -71,8 +71,7 @@ def nearest_distances(
         raise MaskobanError(f"boards of {ours} cannot be compared with a corpus of {theirs}")
     if len(corpus) == 0:
         raise MaskobanError("there are no levels to compare with")
-    if threads is not None and threads < 1:
-        raise MaskobanError(f"at least one thread is needed, but threads is {threads}")
+    threads = threads_for(threads)
     cells = boards.shape[1] * boards.shape[2]
     boards, corpus = (without_player(each).reshape(len(each), cells) for each in (boards, corpus))
     # A cell that is the same everywhere, as on Boxoban's walled border, separates nothing.
@@ -83,7 +82,7 @@ def nearest_distances(
             np.ascontiguousarray(boards[:, varies]),
             np.ascontiguousarray(corpus[:, varies]),
             _core.registers()[0],
-            threads or cores(),
+            threads,
             (lambda done: bar.update(task, completed=done)) if progress else None,
         )
         bar.update(task, completed=len(boards))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from maskoban import _core
 from maskoban.boards import Level, MaskobanError, Tokens
-from maskoban.cores import cores
+from maskoban.solving.threads import threads_for
 
 MODES = ("any", "pushes", "effort")
 
@@ -27,9 +27,6 @@ LevelLike: TypeAlias = Level | NDArray[Any]
 
 # What the native core can count to; a larger limit is no limit.
 _MOST_STATES, _MOST_MEGABYTES, _MOST_SECONDS = 2**63 - 1, 2**40, 1e9
-
-# Beyond this more threads help nobody.
-_MOST_THREADS = 256
 
 
 @dataclass(frozen=True)
@@ -160,8 +157,7 @@ def solve_many(
     """
     if mode not in MODES:
         raise MaskobanError(f"unknown mode {mode!r}: expected any, pushes or effort")
-    if threads is not None and not _is_count(threads, least=1):
-        raise MaskobanError(f"threads must be a whole number, 1 or more, but is {threads!r}")
+    threads = threads_for(threads)
     limits = limits or Limits()
     boards = gather(boards)
     n = len(boards)
@@ -182,7 +178,7 @@ def solve_many(
                 -1 if limits.states is None else min(int(limits.states), _MOST_STATES),
                 min(int(limits.megabytes), _MOST_MEGABYTES),
                 -1.0 if limits.seconds is None else float(min(limits.seconds, _MOST_SECONDS)),
-                min(int(threads or cores()), _MOST_THREADS),
+                threads,
                 solutions,
                 bar.show if progress else None,
             )
