@@ -33,9 +33,10 @@ if find_spec("rich") is None:  # it only draws bars, which nobody watches here
     sys.modules |= {name: MagicMock() for name in ("rich", "rich.console", "rich.progress")}
 
 from maskoban.boards import exact_ids, ids
+from maskoban.boards.rows import texts
 from maskoban.bulk.job import Job, Origin, Shard
 from maskoban.bulk.models import load_model
-from maskoban.bulk.pipeline import draw, judge, texts
+from maskoban.bulk.pipeline import draw, judge
 from maskoban.solving import Limits, repair_many, solve_many
 
 ORIGIN = Origin("benchmark", "0", "0")

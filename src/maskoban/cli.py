@@ -24,12 +24,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maskoban.console import CHUNK, Commands, Report, caption, chunks, complain, mute, progress_bar, rated
+from maskoban.console import CHUNK, Commands, Report, caption, chunks, complain, mute, progress_bar
 
 if TYPE_CHECKING:
     from maskoban.boards import Level, Tokens
     from maskoban.solving import Limits
-    from maskoban.solving.picking import Wishes
 
 app = typer.Typer(
     cls=Commands,
@@ -259,6 +258,7 @@ def complete(
     import maskoban
     from maskoban.boards import MaskobanError, read
     from maskoban.diffusion.model import TooRareError
+    from maskoban.pictures import side_by_side
 
     _check_places(out, picture, animate)
     how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
@@ -300,7 +300,7 @@ def complete(
             for level, kept in shown:
                 runs.append(model.trajectory(seed=seed, board=level, numbers=list(kept), **how).frames())
                 progress(len(runs), len(shown))
-        return _side_by_side(runs)[:, :ANIMATED]
+        return side_by_side(runs)[:, :ANIMATED]
 
     facts = [
         {"level": index, "title": level.title, "seed": seed, "number": number}
@@ -539,15 +539,7 @@ def solve(
         results = solve_many(levels, mode.value, threads=threads, limits=limits)
         for index, level in enumerate(levels, first):
             result = results[index - first]
-            row = {
-                "verdict": result.verdict,
-                "reason": result.reason,
-                "pushes": result.pushes if result.solved else None,
-                "moves": result.moves if result.solved else None,
-                "solution": result.solution if result.solved else None,
-                "expanded": result.expanded,
-                "seconds": round(result.seconds, 6),
-            }
+            row = result.as_json()
             shown = ("pushes", "moves", "expanded") if mode is Mode.effort else ("pushes", "moves")
             report.add(index, level, row, _measures(row, shown), below=result.solution)
     report.finish(good={"solved"})
@@ -636,7 +628,7 @@ def rate(
     for first, levels in chunks(file, "rating", report):
         ratings = rate_many(levels, threads=threads, limits=limits)
         for index, (level, rating) in enumerate(zip(levels, ratings, strict=True), first):
-            row = rated(rating)
+            row = rating.as_json()
             shown = ("effort", "pushes", "moves", "box_changes", "box_lines")
             report.add(index, level, row, f"{rating.word:<6}  {_measures(row, shown)}")
     report.finish(good={"solved"})
@@ -828,7 +820,7 @@ def convert(
     if unique:
         levels = firsts(levels)
     if wishes:
-        levels = _picked(levels, wishes)
+        levels = wishes.picked(levels)
         first = next(levels, None)
         if first is None:
             raise LevelFileError(source, f"no level in it is as asked ({wishes})")
@@ -1165,12 +1157,6 @@ def _wishes(only_solvable: bool, difficulty: Difficulty | None, boxes: int | Non
     return {"only_solvable": only_solvable, "difficulty": difficulty and difficulty.value, "boxes": boxes}
 
 
-def _picked(levels: Iterator[Level], wishes: Wishes) -> Iterator[Level]:
-    """The levels that are as wished, in their order."""
-    while some := list(islice(levels, CHUNK)):
-        yield from (level for level, met in zip(some, wishes.met(some), strict=True) if met)
-
-
 @contextmanager
 def _kept_when_ended(levels: Callable[[], list[Level]], out: str | None) -> Iterator[None]:
     """Save the boards that are there when drawing ends before all are: by Ctrl-C, or for want of such boards."""
@@ -1233,15 +1219,6 @@ def _hand_over(
         save_picture(picture, [level.tokens for level in levels], captions)
     if animate:
         reveal_gif(frames(), animate, captions[:ANIMATED])
-
-
-def _side_by_side(runs: list[Tokens]) -> Tokens:
-    """Trajectories (frames, n, h, w) as one; those that are finished early wait for the others."""
-    import numpy as np
-
-    most = max(map(len, runs))
-    held = [np.concatenate([run, np.repeat(run[-1:], most - len(run), axis=0)]) for run in runs]
-    return np.concatenate(held, axis=1)
 
 
 def _check_bulk_needs(*packages: str) -> None:

@@ -117,7 +117,7 @@ class Report:
         self.verdicts.update(rating.verdict for rating in ratings)
         if self.as_json:
             for level, fact, rating in zip(levels, facts, ratings, strict=True):
-                row = {"index": first, **fact, "board": str(level), "id": level.id, **rated(rating)}
+                row = {"index": first, **fact, "board": str(level), "id": level.id, **rating.as_json()}
                 self._write(json.dumps(row))
                 first += 1
         elif self.console.is_terminal:
@@ -176,19 +176,6 @@ class Report:
             if not self.files:
                 raise
             mute()
-
-
-def rated(rating: Rating) -> dict[str, Any]:
-    """A rating as a row of JSON: null where something is not known.
-
-    >>> from maskoban.solving import Rating
-    >>> rated(Rating("malformed", "no player"))["word"] is None
-    True
-    """
-    from dataclasses import asdict
-
-    row = {key: None if value == -1 else value for key, value in asdict(rating).items()}
-    return {**row, "word": rating.word or None}
 
 
 def caption(rating: Rating) -> str:

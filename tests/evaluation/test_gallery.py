@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from maskoban.boards import Level
+from maskoban.boards.rows import tokens_of_rows
 from maskoban.evaluation import gallery
 from maskoban.evaluation.repairs import mend
 from maskoban.evaluation.sample import Sample
@@ -16,7 +17,7 @@ from .recall import recalling_model
 
 def test_boards_survive_being_text() -> None:
     boards = drawn(SOLVABLE, ONE_WALL)
-    np.testing.assert_array_equal(gallery.tokens(gallery.rows(boards[1])), boards[1])
+    np.testing.assert_array_equal(tokens_of_rows(gallery.rows(boards[1])), boards[1])
 
 
 def test_the_first_that_can_be_solved_are_shown() -> None:

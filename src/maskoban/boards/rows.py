@@ -79,3 +79,17 @@ def rows_of_tokens(tokens: Tokens) -> list[str]:
     if max(map(len, rows)) < width:
         rows[0] = rows[0].ljust(width).replace(" ", "-")
     return [row or "-" * width for row in rows]
+
+
+def texts(boards: Tokens) -> list[str]:
+    """Every board as text, a row a line, all rows of one length.
+
+    >>> texts(np.array([[[2, 3, 4], [0, 0, 0]]], np.uint8))
+    ['@$.\\n###']
+    """
+    n, height, width = boards.shape
+    letters = np.full((n, height, width + 1), ord("\n"), np.uint8)
+    letters[:, :, :width] = LETTER_OF[boards]
+    size = height * (width + 1)
+    whole = letters.tobytes().decode("ascii")
+    return [whole[i * size : (i + 1) * size - 1] for i in range(n)]

@@ -18,6 +18,9 @@ TILES = 7
 #: The letter of each token, at the token's own index: ``SYMBOLS[BOX] == "$"``.
 SYMBOLS = "# @$.*+?"
 
+#: What each tile is called, at the tile's own index.
+NAMES = ("wall", "floor", "player", "box", "goal", "box on goal", "player on goal")
+
 #: The largest board anything here accepts, in rows and in columns.
 MAX_SIDE = 64
 

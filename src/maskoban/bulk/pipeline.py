@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards import FLOOR, WALL, Tokens, exact_ids, ids
-from maskoban.boards.rows import LETTER_OF
+from maskoban.boards.rows import texts
 from maskoban.bulk.job import Job, Origin, Shard
 from maskoban.diffusion.model import Model
 from maskoban.solving import Limits, Results, repair_many, solve_many, word_for
@@ -148,20 +148,6 @@ def _rated(found: _Found, job: Job) -> Columns:
         "effort": efforts,
         "rating": ratings,
     }
-
-
-def texts(boards: Tokens) -> list[str]:
-    """Every board as text, a row a line, all rows of one length.
-
-    >>> texts(np.array([[[2, 3, 4], [0, 0, 0]]], np.uint8))
-    ['@$.\\n###']
-    """
-    n, height, width = boards.shape
-    letters = np.full((n, height, width + 1), ord("\n"), np.uint8)
-    letters[:, :, :width] = LETTER_OF[boards]
-    size = height * (width + 1)
-    whole = letters.tobytes().decode("ascii")
-    return [whole[i * size : (i + 1) * size - 1] for i in range(n)]
 
 
 def _picked(column: Any, which: list[int]) -> Any:

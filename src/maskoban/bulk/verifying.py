@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from maskoban.boards import TILES, MaskobanError, Tokens, exact_ids, ids
+from maskoban.boards.rows import texts
 from maskoban.bulk.dataset import Dataset, Receipt, described
-from maskoban.bulk.pipeline import texts
 from maskoban.solving import Limits, count, solve_many, solves
 
 #: Told (boards checked, boards in all).

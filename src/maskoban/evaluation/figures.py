@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from maskoban.boards import SYMBOLS, MaskobanError, whole_file
+from maskoban.boards.tiles import NAMES
 from maskoban.evaluation import charts, plates
-from maskoban.training.corpus import NAMES
 
 Report = dict[str, Any]
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import MASK, SYMBOLS, Level, MaskobanError, Tokens
+from maskoban.boards import MASK, Level, MaskobanError, Tokens
+from maskoban.boards.rows import texts
 from maskoban.diffusion.model import How, Model
 from maskoban.evaluation.repairs import Mending
 from maskoban.evaluation.sample import Sample
@@ -26,16 +27,7 @@ def rows(tokens: Tokens) -> list[str]:
     >>> rows(np.array([[0, 1, 7]], np.uint8))
     ['# ?']
     """
-    return ["".join(SYMBOLS[token] for token in row) for row in tokens]
-
-
-def tokens(text: Sequence[str]) -> Tokens:
-    """The board of these rows.
-
-    >>> tokens(["# ?"]).tolist()
-    [[0, 1, 7]]
-    """
-    return np.array([[SYMBOLS.index(letter) for letter in row] for row in text], np.uint8)
+    return texts(tokens[None])[0].split("\n")
 
 
 def first_solved(results: Results, count: int = NINE) -> list[int]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from maskoban.evaluation.gallery import tokens
+from maskoban.boards.rows import tokens_of_rows
 from maskoban.evaluation.theme import FONT, with_night
 from maskoban.pictures import Mark, palette, shapes, sheet, sheet_svg
 from maskoban.pictures.surroundings import PLAIN
@@ -77,7 +77,7 @@ def _sheet(
     cell: int,
     marks: list[list[Mark]] | None = None,
 ) -> Drawn:
-    shown = [tokens(text) for text in texts]
+    shown = [tokens_of_rows(text) for text in texts]
     picture = sheet(shown, captions, columns, cell * SHARPER, marks)
     return with_night(sheet_svg(shown, captions, columns, cell, marks)), _png(picture)
 

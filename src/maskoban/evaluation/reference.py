@@ -15,10 +15,10 @@ from pathlib import Path
 import numpy as np
 
 from maskoban.boards import MaskobanError, Tokens, read_boards, whole_file
+from maskoban.boards.tiles import NAMES
 from maskoban.evaluation.neighbours import Distances, measure_distances, nearest_distances
 from maskoban.evaluation.patterns import Patterns, count_patterns, has_windows, pattern_curve
 from maskoban.evaluation.tiles import count_tiles
-from maskoban.training.corpus import NAMES
 
 #: Of levels too small for any.
 NO_PATTERNS = Patterns(np.zeros(0, np.uint32), np.zeros(0, np.int64))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maskoban.boards import BOX, BOX_ON_GOAL, MaskobanError, Tokens
+from maskoban.boards import MaskobanError, Tokens
+from maskoban.boards.counting import things, tile_counts
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.solving import Results
 
@@ -40,7 +41,7 @@ def measure_solvability(boards: Tokens, results: Results) -> Solvability:
     counts = np.bincount(results.verdicts, minlength=len(Results.VERDICTS)).tolist()
     share = {name: share_of(count, len(boards)) for name, count in zip(Results.VERDICTS, counts, strict=True)}
     malformed = np.flatnonzero(results.verdicts == Results.VERDICTS.index("malformed"))
-    boxes = ((boards == BOX) | (boards == BOX_ON_GOAL)).sum(axis=(1, 2))
+    boxes = things(tile_counts(boards)).boxes
     return Solvability(
         solvable=share["solved"],
         unsolvable=share["unsolvable"],

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-import numpy as np
-
 from maskoban.boards import TILES, WALL, MaskobanError, Tokens
+from maskoban.boards.counting import tile_counts
+from maskoban.boards.tiles import NAMES
 from maskoban.evaluation.shares import Z95
-from maskoban.training.corpus import NAMES
 
 
 @dataclass(frozen=True)
@@ -32,12 +31,13 @@ class TileCounts:
 def count_tiles(boards: Tokens) -> TileCounts:
     """Mean counts; that of walls with the interval mean ± 1.96 s / sqrt(n), s the sample's deviation.
 
+    >>> import numpy as np
     >>> count_tiles(np.array([[[0, 2, 3]], [[0, 0, 4]]], np.uint8)).walls.mean
     1.5
     """
     if len(boards) == 0:
         raise MaskobanError("there are no boards to measure")
-    counts = np.stack([np.count_nonzero(boards == tile, axis=(1, 2)) for tile in range(TILES)])
+    counts = tile_counts(boards)[:TILES]
     walls = counts[WALL]
     mean = float(walls.mean())
     # One board says nothing about how much boards differ: then any number of walls is possible.

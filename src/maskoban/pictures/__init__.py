@@ -1,6 +1,6 @@
 """Boards as pictures: PNG, SVG, animated GIF and coloured terminals, all from one tile set of our own."""
 
-from .animation import check_animation, reveal_gif, solution_gif
+from .animation import check_animation, reveal_gif, side_by_side, solution_gif
 from .board import Mark, board_image
 from .saving import check_picture, save_picture
 from .sheet import sheet
@@ -19,5 +19,6 @@ __all__ = [
     "sheet",
     "sheet_svg",
     "sheet_text",
+    "side_by_side",
     "solution_gif",
 ]

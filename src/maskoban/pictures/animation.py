@@ -129,3 +129,14 @@ def _save(frames: Iterable[tuple[Indexed, int]], path: str | Path) -> None:
     check_animation(path)
     with whole_file(path) as file:
         write_gif(file, frames)
+
+
+def side_by_side(drawings: Sequence[Tokens]) -> Tokens:
+    """Drawings (frames, n, h, w) of boards as one; those that are finished early wait for the others.
+
+    >>> side_by_side([np.zeros((3, 2, 1, 1), np.uint8), np.zeros((5, 1, 1, 1), np.uint8)]).shape
+    (5, 3, 1, 1)
+    """
+    most = max(map(len, drawings))
+    held = [np.concatenate([each, np.repeat(each[-1:], most - len(each), axis=0)]) for each in drawings]
+    return np.concatenate(held, axis=1)

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards import Level, MaskobanError, Tokens
-from maskoban.boards.tiles import BOX, BOX_ON_GOAL, GOAL, PLAYER, PLAYER_ON_GOAL
+from maskoban.boards.counting import things, tile_counts
 from maskoban.solving.rating import WORDS, rate_many
 from maskoban.solving.solver import Limits, solve_many
 
 #: How far the solver looks into one board when boards are picked by it: far beyond the hardest of Boxoban's medium
 #: levels, and not so far that a large board holds up all others. What it cannot prove by then does not pass.
 PICKING = Limits(states=1_000_000)
+
+#: Levels judged together: enough to keep every core busy.
+TOGETHER = 512
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,16 @@ class Wishes:
             left = left[[rating.word == self.difficulty for rating in ratings]]
         return np.isin(np.arange(len(boards)), left)
 
+    def picked(self, levels: Iterable[Level]) -> Iterator[Level]:
+        """The levels that are so, in their order; some are looked at together.
+
+        >>> [str(level) for level in Wishes(boxes=1).picked([Level.parse("#@$.#"), Level.parse("#@$$..#")])]
+        ['#@$.#']
+        """
+        waiting = iter(levels)
+        while some := list(islice(waiting, TOGETHER)):
+            yield from (level for level, met in zip(some, self.met(some), strict=True) if met)
+
 
 def _some(boards: Tokens | Sequence[Level], which: NDArray[np.intp]) -> Tokens | list[Level]:
     return boards[which] if isinstance(boards, np.ndarray) else [boards[i] for i in which]
@@ -70,11 +84,7 @@ def _tokens(board: Tokens | Level) -> Tokens:
     return board.tokens if isinstance(board, Level) else board
 
 
-def _has(board: Tokens, boxes: int) -> bool:
+def _has(board: Tokens, number: int) -> bool:
     """Whether there are so many boxes, as many goals, and one player."""
-    counts = np.bincount(board.ravel(), minlength=PLAYER_ON_GOAL + 1)
-    return bool(
-        counts[BOX] + counts[BOX_ON_GOAL] == boxes
-        and counts[GOAL] + counts[BOX_ON_GOAL] + counts[PLAYER_ON_GOAL] == boxes
-        and counts[PLAYER] + counts[PLAYER_ON_GOAL] == 1
-    )
+    boxes, goals, players = things(tile_counts(board[None]))
+    return bool(boxes[0] == goals[0] == number and players[0] == 1)

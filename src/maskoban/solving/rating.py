@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from bisect import bisect_left
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -44,6 +44,17 @@ class Rating:
     box_changes: int = -1
     box_lines: int = -1
     word: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """By name, with None where something is not known.
+
+        >>> Rating("malformed", "no player").as_json()["word"] is None
+        True
+        """
+        return {
+            name: None if value in (-1, "") and name != "reason" else value
+            for name, value in asdict(self).items()
+        }
 
 
 def rate(level: LevelLike, limits: Limits | None = None) -> Rating:

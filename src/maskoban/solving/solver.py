@@ -79,6 +79,18 @@ class Result:
         """Whether a solution was found."""
         return self.verdict == "solved"
 
+    def as_json(self) -> dict[str, Any]:
+        """By name, with None for what only a solution has."""
+        return {
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "pushes": self.pushes if self.solved else None,
+            "moves": self.moves if self.solved else None,
+            "solution": self.solution if self.solved else None,
+            "expanded": self.expanded,
+            "seconds": round(self.seconds, 6),
+        }
+
 
 @dataclass(frozen=True, eq=False)
 class Results(Sequence[Result]):

@@ -48,15 +48,11 @@ def _limits(job: Job) -> Limits:
 
 
 def _solve(job: Job) -> Job:
-    found = asdict(solve(Level.parse(job["board"]), job["mode"], _limits(job)))
-    return (
-        found if found["verdict"] == "solved" else found | {"pushes": None, "moves": None, "solution": None}
-    )
+    return solve(Level.parse(job["board"]), job["mode"], _limits(job)).as_json()
 
 
 def _rate(job: Job) -> Job:
-    rating = asdict(rate(Level.parse(job["board"]), _limits(job)))
-    return {key: None if value in (-1, "") and key != "reason" else value for key, value in rating.items()}
+    return rate(Level.parse(job["board"]), _limits(job)).as_json()
 
 
 def _repair(job: Job) -> Job:

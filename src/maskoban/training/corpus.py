@@ -10,12 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards import (
-    BOX,
-    BOX_ON_GOAL,
-    GOAL,
     MASK,
-    PLAYER,
-    PLAYER_ON_GOAL,
     WALL,
     LevelFileError,
     MaskobanError,
@@ -23,11 +18,10 @@ from maskoban.boards import (
     read_boards,
     write,
 )
+from maskoban.boards.counting import things, tile_counts
 from maskoban.boards.files import level_files
+from maskoban.boards.tiles import NAMES
 from maskoban.training.fetch import SPLITS, cache_folder, fetched
-
-#: What a tile is called in a description, at the tile's own index.
-NAMES = ("wall", "floor", "player", "box", "goal", "box on goal", "player on goal")
 
 #: The splits of Boxoban by the names they have once packed: "boxoban-medium-train" and so on.
 BOXOBAN = {f"boxoban-{split.replace('/', '-')}": split for split in SPLITS}
@@ -129,8 +123,8 @@ def info(boards: Tokens) -> CorpusInfo:
     n, height, width = boards.shape
     if n == 0:
         raise MaskobanError("there are no boards to describe")
-    counts = _counts(boards)
-    boxes, goals, players = _things(counts)
+    counts = tile_counts(boards)
+    boxes, goals, players = things(counts)
     inner = boards[:, 1:-1, 1:-1]
     border_walls = counts[WALL].sum() - np.count_nonzero(inner == WALL)
     return CorpusInfo(
@@ -149,8 +143,8 @@ def info(boards: Tokens) -> CorpusInfo:
 def _read(path: Path) -> Tokens:
     """The boards of a file or folder, every one of them playable."""
     boards = read_boards(path)
-    counts = _counts(boards)
-    boxes, goals, players = _things(counts)
+    counts = tile_counts(boards)
+    boxes, goals, players = things(counts)
     malformed = (players != 1) | (boxes == 0) | (boxes != goals) | (counts[MASK] > 0)
     if malformed.any():
         first = int(malformed.argmax())
@@ -182,19 +176,6 @@ def _place(path: Path, index: int) -> tuple[Path, int]:
                 return Path(file), index + 1
             index -= count
     return path, index + 1
-
-
-def _counts(boards: Tokens) -> NDArray[np.int64]:
-    """How many cells of each board hold each tile or MASK, ``(8, n)``."""
-    return np.stack([np.count_nonzero(boards == tile, axis=(1, 2)) for tile in range(MASK + 1)])
-
-
-def _things(counts: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Boxes, goals and players of each board, whatever they stand on."""
-    on_goal = counts[BOX_ON_GOAL]
-    boxes = counts[BOX] + on_goal
-    goals = counts[GOAL] + on_goal + counts[PLAYER_ON_GOAL]
-    return boxes, goals, counts[PLAYER] + counts[PLAYER_ON_GOAL]
 
 
 def _spread(values: NDArray[np.int64]) -> Spread:
