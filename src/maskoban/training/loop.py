@@ -11,11 +11,9 @@ would have taken.
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import platform
 import shutil
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -48,6 +46,7 @@ from maskoban.training.checkpoint import (
     save_checkpoint,
 )
 from maskoban.training.compiling import alike, compiled, present_gradients, prove_gradients
+from maskoban.training.journal import Journal
 from maskoban.training.muon import StackedMuon
 from maskoban.training.presets import MEASURING, Preset
 from maskoban.training.processes import Processes
@@ -132,8 +131,8 @@ class Trainer:
         self._corpus_hash = sha256(self.corpus.cpu().numpy().tobytes()).hexdigest()[:16]
         if len(self.held_out) == 0:
             raise MaskobanError("there are no held-out boards to measure the validation loss on")
-        writes = self.options.tensorboard and self.processes.first
-        self.board_writer = open_tensorboard(folder) if writes else None
+        curves = self.options.tensorboard and self.processes.first
+        self.journal = Journal(folder, self.options.quiet, curves)
         self.optimizers = self._optimizers()
         self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()} if preset.ema else None
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
@@ -269,27 +268,28 @@ class Trainer:
     def _train_and_tell(self) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            self._note({"event": "resume" if self.progress.step else "start", **self._circumstances()})
+            self.journal.note({"event": "resume" if self.progress.step else "start", **self._circumstances()})
             try:
                 self._train()
             except KeyboardInterrupt:
                 self.save()
-                self._note({"event": "interrupted", "step": self.progress.step})
-                self._say(f"interrupted at step {self.progress.step}; saved in {self.folder}", end="\n")
+                self.journal.note({"event": "interrupted", "step": self.progress.step})
+                self.journal.say(f"interrupted at step {self.progress.step}; saved in {self.folder}")
                 raise
             self.save()
-            self._note({"event": "end", "step": self.progress.step, "minutes": self.progress.seconds / 60})
+            self.journal.note(
+                {"event": "end", "step": self.progress.step, "minutes": self.progress.seconds / 60}
+            )
         except OSError as error:  # a full disk, above all; the last checkpoint is whole
             raise MaskobanError(
                 f"{error.filename or self.folder}: cannot be written: {error.strerror}"
             ) from error
         finally:
-            if self.board_writer is not None:
-                self.board_writer.close()
+            self.journal.close()
 
     def _train(self) -> None:
         if self.share_done() >= 1.0 and self.processes.first:
-            self._say(f"the run in {self.folder} has ended, at step {self.progress.step}", end="\n")
+            self.journal.say(f"the run in {self.folder} has ended, at step {self.progress.step}")
         if (self.options.compile or self.device.type == "cuda") and self._steps_left():
             self.processes.together(self.prove)
         # Several processes must leave after the same step, so Ctrl-C waits until they have agreed on which.
@@ -319,10 +319,10 @@ class Trainer:
             )
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
-            self._say("the training step is not proved: too little memory for the plain one", end="\n")
+            self.journal.say("the training step is not proved: too little memory for the plain one")
             return None
         if self.processes.first:
-            self._note({"event": "proved", "step": self.progress.step, "gradients_off": round(off, 5)})
+            self.journal.note({"event": "proved", "step": self.progress.step, "gradients_off": round(off, 5)})
         return off
 
     def _take_steps(self, pressed: list[int]) -> None:
@@ -347,7 +347,9 @@ class Trainer:
             if step % _READ_EVERY == 0:
                 rate = self.rate_factor()
                 minutes = self.progress.seconds / 60
-                self._say(f"step {step}  {minutes:.1f} min  loss {loss.item():.4f}  rate x{rate:.3f}")
+                self.journal.say_live(
+                    f"step {step}  {minutes:.1f} min  loss {loss.item():.4f}  rate x{rate:.3f}"
+                )
             if step % self.preset.validate_every == 0:
                 self._note_losses()
             if step % self.preset.sample_every == 0:
@@ -358,25 +360,11 @@ class Trainer:
             clock = time.perf_counter()  # measuring and saving do not count as training
         # A run that was interrupted while it measured for the last time does that when it is resumed.
         if self.processes.first and self.share_done() >= 1.0:
-            noted = self._noted()
+            noted = self.journal.noted(self.progress.step)
             if "valid" not in noted:
                 self._note_losses()
             if "boards" not in noted:
                 self.sample()
-
-    def _noted(self) -> set[str]:
-        """What the log tells of the present step, as it was reached last."""
-        noted: set[str] = set()
-        for line in (self.folder / "log.jsonl").read_text().splitlines():
-            try:
-                entry = json.loads(line)
-            except ValueError:  # the half line of a full disk; no reason to lose the run now
-                continue
-            if "from_step" in entry and entry["from_step"] < self.progress.step:
-                noted.clear()
-            elif "event" not in entry and entry["step"] == self.progress.step:
-                noted |= entry.keys()
-        return noted
 
     def _note_losses(self) -> None:
         """The mean of the steps' losses since the last note, if there were any, and the held-out boards'."""
@@ -386,7 +374,7 @@ class Trainer:
             self._losses = []
         record["valid"] = round(self.validate(), 5)
         self._refuse_to_go_on(record.get("train", 0.0), record["valid"])
-        self._note(record | {"rate": round(self.rate_factor(), 5)})
+        self.journal.note(record | {"rate": round(self.rate_factor(), 5)})
 
     def _refuse_to_go_on(self, *losses: float) -> None:
         """A run whose loss is no number any more is over, and must not replace the checkpoint of when it was one."""
@@ -415,7 +403,7 @@ class Trainer:
                 self._recorded = RecordedStep(self._update, boards)
                 if not self._recording_is_right(boards):
                     self._recorded = None
-                    self._note({"event": "not recorded", "step": self.progress.step})
+                    self.journal.note({"event": "not recorded", "step": self.progress.step})
         if self.ema is not None:
             # Early on, a shorter memory: the average should not remember the random start.
             keep = min(self.preset.ema or 0.0, (1 + self.progress.step) / (10 + self.progress.step))
@@ -493,7 +481,7 @@ class Trainer:
             np.save(file, boards)
         record: dict[str, Any] = {"step": self.progress.step, "boards": path.name}
         record["walls"] = round(float((boards == WALL).sum((1, 2)).mean()), 3)
-        self._note(record | judged(boards))
+        self.journal.note(record | judged(boards))
 
     @contextmanager
     def _judging(self) -> Iterator[None]:
@@ -597,7 +585,7 @@ class Trainer:
             aside.mkdir(exist_ok=True)
             for file in (*self.folder.glob("state*.safetensors"), *self.folder.glob("log.jsonl")):
                 shutil.copy(file, aside)
-        self._say(f"the run as it was is in {aside}", end="\n")
+        self.journal.say(f"the run as it was is in {aside}")
 
     def start_from(self, source: str | Path) -> Trainer:
         """Begin a new run, with its own schedule, from another run's weights, or from a model's.
@@ -638,32 +626,6 @@ class Trainer:
             },
             "machine": machine,
         }
-
-    def _note(self, record: dict[str, Any]) -> None:
-        with open(self.folder / "log.jsonl", "ab+") as log:
-            log.seek(max(log.tell() - 1, 0))
-            half = log.read(1) not in (b"", b"\n")  # what a killed run left of a line spoils no other
-            log.write(b"\n" * half + json.dumps(record).encode() + b"\n")
-        if self.board_writer is not None and "event" not in record:
-            for name in ("train", "valid", "rate", "walls", "solvable"):
-                if name in record:
-                    self.board_writer.add_scalar(name, record[name], record["step"])
-        if not self.options.quiet and "event" not in record:
-            self._say("  ".join(f"{k} {v}" for k, v in record.items()), end="\n")
-
-    def _say(self, line: str, end: str = "") -> None:
-        if self.options.quiet or (not end and not sys.stderr.isatty()):
-            return  # the live line is for terminals; files get the notes alone
-        print(f"\r\033[K{line}" if sys.stderr.isatty() else line, end=end, file=sys.stderr, flush=True)
-
-
-def open_tensorboard(folder: Path) -> Any:
-    """A writer of TensorBoard events into the run's folder; the package is asked for only here."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MaskobanError("TensorBoard events need its package: pip install tensorboard") from error
-    return SummaryWriter(str(folder))
 
 
 def judged(boards: Tokens) -> dict[str, float]:
