@@ -48,6 +48,7 @@ from maskoban.training.checkpoint import (
 from maskoban.training.compiling import alike, compiled, present_gradients, prove_gradients
 from maskoban.training.journal import Journal
 from maskoban.training.muon import StackedMuon
+from maskoban.training.pace import Ending, rate_factor, share_done
 from maskoban.training.presets import MEASURING, Preset
 from maskoban.training.processes import Processes
 from maskoban.training.recording import RecordedStep
@@ -83,15 +84,6 @@ class Options:
             raise MaskobanError(f"annealing takes 1 step or more, not {self.anneal}")
         if self.save_every < 1:
             raise MaskobanError(f"saving takes place every 1 step or more, not {self.save_every}")
-
-
-@dataclasses.dataclass(frozen=True)
-class Ending:
-    """A run's last steps, where it is to end before its schedule does: the rate falls to zero from what it was."""
-
-    begin: int
-    steps: int
-    rate: float
 
 
 class Trainer:
@@ -233,23 +225,13 @@ class Trainer:
         return self.corpus[rows].long()
 
     def share_done(self) -> float:
-        """How much of the budget is used, from 0 to 1; of its last steps, where a run is to end early."""
-        if self.ending is not None:
-            return min((self.progress.step - self.ending.begin) / self.ending.steps, 1.0)
-        if self.options.minutes is not None:
-            return min(self.progress.seconds / (60 * self.options.minutes), 1.0)
-        return min(self.progress.step / self.preset.steps, 1.0)
+        return share_done(self.preset, self.progress, self.options.minutes, self.ending)
+
+    def rate_factor(self) -> float:
+        return rate_factor(self.preset, self.progress, self.options.minutes, self.ending)
 
     def _steps_left(self) -> bool:
         return self.share_done() < 1.0 and self.progress.step < (self.options.stop_at or math.inf)
-
-    def rate_factor(self) -> float:
-        """What the learning rates are multiplied by: warm-up, flat, then decay to zero over the last part."""
-        if self.ending is not None:
-            return self.ending.rate * (1.0 - self.share_done())
-        warm = min((self.progress.step + 1) / max(self.preset.warmup, 1), 1.0)
-        left = min((1.0 - self.share_done()) / self.preset.decay_share, 1.0)
-        return warm * (left if self.preset.decay == "linear" else 0.5 - 0.5 * math.cos(math.pi * left))
 
     # -- running
 
