@@ -529,21 +529,6 @@ def test_muon_takes_the_matrices_of_the_blocks_and_adamw_the_rest(tmp_path: Path
         assert taken["adamw"] == set(names.values()) - matrices
 
 
-def test_the_average_follows_the_weights(tmp_path: Path) -> None:
-    """keep = min(ema, (1 + step) / (10 + step)): 0.1, then 2/11, of the average so far."""
-    run = trainer(SMALL, tmp_path)
-    assert run.ema is not None
-    p = next(iter(run.network.parameters()))
-    name = next(iter(run.ema))
-    start = p.detach().clone()
-    expected = start
-    for keep in (1 / 10, 2 / 11):
-        run.step()
-        run.progress.step += 1
-        expected = keep * expected + (1 - keep) * p.detach()
-        torch.testing.assert_close(run.ema[name], expected)
-
-
 def test_the_log_tells_settings_versions_and_machine(tmp_path: Path) -> None:
     trainer(replace(SMALL, steps=4), tmp_path).run()
     start, *records, end = log(tmp_path)

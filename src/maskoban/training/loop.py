@@ -37,6 +37,7 @@ from maskoban.diffusion.sampler import blank, draw
 from maskoban.diffusion.schedule import masked_share, rarity, weights
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.interrupting import uninterrupted
+from maskoban.training.averaging import Average
 from maskoban.training.checkpoint import (
     Progress,
     load_checkpoint,
@@ -126,7 +127,7 @@ class Trainer:
         curves = self.options.tensorboard and self.processes.first
         self.journal = Journal(folder, self.options.quiet, curves)
         self.optimizers = self._optimizers()
-        self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()} if preset.ema else None
+        self.average = Average(self.network, preset.ema)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
         self.progress = Progress()
         self.before = Progress()  # of the runs whose weights this one started from
@@ -140,7 +141,6 @@ class Trainer:
         self._epoch, self._order = -1, torch.empty(0)
         self._recorded: RecordedStep | None = None
         self._losses: list[Tensor] = []  # of the steps since the last note
-        self._averaged = False  # whether the averaged weights stand in the network's place
         self._taken = 0
 
     # -- what a run is made of
@@ -386,11 +386,7 @@ class Trainer:
                 if not self._recording_is_right(boards):
                     self._recorded = None
                     self.journal.note({"event": "not recorded", "step": self.progress.step})
-        if self.ema is not None:
-            # Early on, a shorter memory: the average should not remember the random start.
-            keep = min(self.preset.ema or 0.0, (1 + self.progress.step) / (10 + self.progress.step))
-            with torch.no_grad():
-                torch._foreach_lerp_(list(self.ema.values()), list(self.network.parameters()), 1 - keep)
+        self.average.follow(self.progress.step)
         return loss
 
     @torch.no_grad()
@@ -469,36 +465,22 @@ class Trainer:
     def _judging(self) -> Iterator[None]:
         """While measuring: evaluation mode, and the averaged weights in place of the raw ones."""
         try:
-            self._use_average(True)
+            self.average.use(True)
             self.network.eval()
             yield
         finally:
-            self._use_average(False)
+            self.average.use(False)
             self.network.train()
-
-    @torch.no_grad()
-    def _use_average(self, yes: bool) -> None:
-        """Swap the averaged weights in, or out again, if that is not how things stand already."""
-        with uninterrupted():
-            if self.ema is None or yes == self._averaged:
-                return
-            for name, p in self.network.named_parameters():
-                raw = p.clone()
-                p.copy_(
-                    self.ema[name]
-                )  # by value: a recorded step goes on reading and writing the same memory
-                self.ema[name].copy_(raw)
-            self._averaged = yes
 
     # -- keeping
 
     def save(self) -> None:
-        self._use_average(False)  # Ctrl-C may have come while measuring
+        self.average.use(False)  # Ctrl-C may have come while measuring
         if not torch.stack([p.isfinite().all() for p in self.network.parameters()]).all():
             self._end_diverged("some weights are no numbers")
         with uninterrupted():
             save_checkpoint(
-                self.folder, self.preset, self.progress, self.network, self.ema, self.optimizers,
+                self.folder, self.preset, self.progress, self.network, self.average.weights, self.optimizers,
                 {
                     "scaler": self.scaler.state_dict(),
                     "minutes": self.options.minutes,
@@ -531,9 +513,7 @@ class Trainer:
         self._end_early(extra.get("ending"))
         self.before = Progress(**extra.get("before", {}))
         self._losses = [torch.tensor(loss, device=self.device) for loss in extra.get("losses", [])]
-        if self.ema is not None:  # by way of the network, which checks that all are there and fit
-            load_weights(self.network, tensors, "ema.")
-            self.ema = {n: p.detach().clone() for n, p in self.network.named_parameters()}
+        self.average.restore(tensors)
         load_weights(self.network, tensors, "net.")
         for key, optimizer in self.optimizers.items():
             restore_optimizer(key, optimizer, self.network, tensors)
