@@ -20,10 +20,8 @@ import json
 import math
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -47,8 +45,7 @@ from maskoban.diffusion.torch_model import load_torch
 from maskoban.interrupting import uninterrupted
 from maskoban.training.checkpoint import named_folder
 from maskoban.training.compiling import compiled
-
-Scores = NDArray[np.floating[Any]]
+from maskoban.training.critic_scores import auc, calibration, cross_entropy, scores
 
 #: Where in a seed's sequence the drawings lie that a critic learns from: nobody else's boards come from there, and a
 #: critic knows the ones it learned from.
@@ -205,59 +202,6 @@ class CriticTrainer:
             np.savez(self.out / "scores.npz", real=real, drawn=drawn)
         self.critic.train()
         return loss
-
-
-def cross_entropy(real: Scores, drawn: Scores) -> float:
-    """Of saying which is which by these scores."""
-    return float(np.logaddexp(0, -real).mean() + np.logaddexp(0, drawn).mean()) / 2
-
-
-def calibration(real: Scores, drawn: Scores) -> tuple[float, float]:
-    """The slope a and shift b for which a score + b says best which is which (Newton's method on two numbers).
-
-    A critic that has begun to learn its levels by heart is too sure of itself; its order of boards is still good.
-    """
-    x = np.concatenate([real, drawn]).astype(np.float64)
-    is_real = np.concatenate([np.ones(len(real)) / len(real), np.zeros(len(drawn))])
-    weight = np.concatenate([np.ones(len(real)) / len(real), np.ones(len(drawn)) / len(drawn)])
-    if x.std() < 1e-6:
-        return 1.0, 0.0
-    a, b = 0.0, 0.0  # from a slope that is far too sure, the method would run away
-    for _ in range(20):
-        p = 1 / (1 + np.exp(-(a * x + b)))
-        wrong, firm = weight * p - is_real, weight * p * (1 - p) + 1e-12
-        gradient = np.array([wrong @ x, wrong.sum()])
-        curve = np.array([[firm @ (x * x), firm @ x], [firm @ x, firm.sum()]])
-        step = np.linalg.solve(curve, gradient)
-        a, b = a - float(step[0]), b - float(step[1])
-    return a, b
-
-
-@torch.no_grad()
-def scores(
-    critic: CriticNetwork, forward: Callable[..., Tensor], boards: Tokens, batch: int
-) -> NDArray[np.float32]:
-    """Scores of (n, cells) boards as they are, in batches of one size."""
-    critic.eval()
-    device, result = critic.bias.device, []
-    for start in range(0, len(boards), batch):
-        part = torch.from_numpy(boards[start : start + batch]).long()
-        n = len(part)
-        part = torch.cat([part, part[:1].expand(batch - n, -1)]).to(device)
-        turn = torch.zeros(batch, dtype=torch.int64, device=device)
-        result.append(forward(part, turn)[:n].float().cpu().numpy())
-    return np.concatenate(result)
-
-
-def auc(high: Scores, low: Scores) -> float:
-    """How often a score of the first kind is above one of the second; equal ones count half.
-
-    >>> auc(np.array([2.0, 3.0]), np.array([1.0, 2.5])), auc(np.zeros(3), np.zeros(2))
-    (0.75, 0.5)
-    """
-    _, place, count = np.unique(np.concatenate([high, low]), return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count + 1) / 2)[place]  # from 0 on, equals at the mean of theirs
-    return float((rank[: len(high)].sum() - len(high) * (len(high) - 1) / 2) / (len(high) * len(low)))
 
 
 def drawings(
