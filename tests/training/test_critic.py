@@ -23,8 +23,9 @@ from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_cells
 from maskoban.diffusion.tensorfile import load_tensors
 from maskoban.diffusion.torch_model import load_torch, load_torch_critic
 from maskoban.training import critic as command
-from maskoban.training.critic import turning_tables
+from maskoban.training import critic_trainer
 from maskoban.training.critic_scores import cross_entropy
+from maskoban.training.critic_trainer import CriticTrainer, turning_tables
 from maskoban.training.export import export
 from maskoban.training.synth import synthesize
 from tests.training.small_models import SMALL_PAPER, save_run
@@ -48,7 +49,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """A step takes a second, whatever the machine."""
-    monkeypatch.setattr(command, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
+    monkeypatch.setattr(critic_trainer, "time", SimpleNamespace(perf_counter=itertools.count().__next__))
 
 
 def run(place: Path, out: Path, *arguments: object) -> float:
@@ -230,7 +231,7 @@ def test_one_that_has_learned_nothing_is_not_kept(place: Path, tmp_path: Path, c
 def test_a_critic_that_reads_upside_down_is_not_kept(
     place: Path, tmp_path: Path, clock: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "calibration", lambda real, drawn: (-1.0, 0.0))
+    monkeypatch.setattr(critic_trainer, "calibration", lambda real, drawn: (-1.0, 0.0))
     with pytest.raises(MaskobanError, match="cannot tell drawings from levels"):
         run(place, tmp_path, "--drawn", 40, "--minutes", 0.5)
     assert not (tmp_path / "critic.safetensors").exists()
@@ -239,14 +240,14 @@ def test_a_critic_that_reads_upside_down_is_not_kept(
 def test_ctrl_c_keeps_what_was_learned(
     place: Path, tmp_path: Path, clock: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    plain, taken = command.CriticTrainer.batch, itertools.count(1)
+    plain, taken = CriticTrainer.batch, itertools.count(1)
 
-    def pressed(self: command.CriticTrainer) -> Any:
+    def pressed(self: CriticTrainer) -> Any:
         if next(taken) == 16:
             raise KeyboardInterrupt
         return plain(self)
 
-    monkeypatch.setattr(command.CriticTrainer, "batch", pressed)
+    monkeypatch.setattr(CriticTrainer, "batch", pressed)
     with pytest.raises(KeyboardInterrupt):
         run(place, tmp_path, "--drawn", 40, "--minutes", 1, "--look-every", 100)
     assert known(tmp_path)["facts"]["step"] == 15

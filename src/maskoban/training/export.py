@@ -43,7 +43,7 @@ from maskoban.diffusion.tensorfile import in_eight_bits, read_header, save_tenso
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.interrupting import uninterrupted
 from maskoban.training.checkpoint import Progress, load_checkpoint, named_folder
-from maskoban.training.critic import FILE
+from maskoban.training.critic_trainer import FILE
 from maskoban.training.network_graphs import critic_graph, network_graph
 from maskoban.training.pruning import leave_out_idle
 
