@@ -16,7 +16,8 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,7 @@ from maskoban.interrupting import uninterrupted
 from maskoban.training.checkpoint import Progress, load_checkpoint, named_folder
 from maskoban.training.critic_trainer import FILE
 from maskoban.training.network_graphs import critic_graph, network_graph
+from maskoban.training.presets import Preset
 from maskoban.training.pruning import leave_out_idle
 
 #: How far an exported graph's logits or scores may lie from torch's on the same weights.
@@ -105,17 +107,50 @@ def export(
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise MaskobanError(f"{out}: cannot be made a folder: {error.strerror}") from None
+    kept, added = _kept(network, judge, bits)
+    load_weights(network, widened(kept), "net.")  # what ships is what is checked
+    polish = known.get("polish", 0) if polish is None else polish
+    if critic is not None and cutoff is None:
+        cutoff = _known(critic).get("critic", 1.0)
+    facts = _facts(preset, trained, network, name or known.get("name", preset.name), polish, bits, cutoff)
+    settings = {
+        "preset": json.dumps(dataclasses.asdict(preset)),
+        "progress": json.dumps(dataclasses.asdict(trained)),
+        "facts": json.dumps(facts),
+    }
+    with _aside(out) as fresh:
+        _write_model(fresh, network, kept, settings, facts)
+        if judge is not None:
+            _write_critic(fresh, network, judge, added, told, facts)
+    return facts
+
+
+def _kept(
+    network: Network, critic: CriticNetwork | None, bits: int
+) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """What is kept of the network, and of what its critic adds: no units without weights, and in few bits."""
     kept = {f"net.{key}": value for key, value in network.state_dict().items()}
-    added = {} if judge is None else judge.added()
+    added = {} if critic is None else critic.added()
     if isinstance(network, InteriorNetwork):
-        units = _units(network, judge)
+        units = _units(network, critic)
         kept = _cut(kept, {"net.up": 0, "net.down": 1}, units)
         added = _cut(added, {"wide.up": 0, "narrow.down": 1}, units)
     kept = in_eight_bits(kept) if bits == 8 else {key: value.half() for key, value in kept.items()}
-    added = in_eight_bits(added)
-    load_weights(network, widened(kept), "net.")  # what ships is what is checked
+    return kept, in_eight_bits(added)
+
+
+def _facts(
+    preset: Preset,
+    trained: Progress,
+    network: Network,
+    name: str,
+    polish: int,
+    bits: int,
+    cutoff: float | None,
+) -> dict[str, Any]:
+    """What a model says of itself, in its weights and in its graphs."""
     facts: dict[str, Any] = {
-        "name": name or known.get("name", preset.name),
+        "name": name,
         "height": preset.height,
         "width": preset.width,
         "margin": network.margin,
@@ -124,41 +159,57 @@ def export(
         "parameters": sum(p.numel() for p in network.parameters()),
         "training_steps": trained.step,
         "training_minutes": round(trained.seconds / 60, 2),
-        "polish": known.get("polish", 0) if polish is None else polish,
+        "polish": polish,
         "bits": bits,
     }
     if preset.schedule != "linear":
         facts["schedule"] = preset.schedule
-    if critic is not None:
-        facts["critic"] = _known(critic).get("critic", 1.0) if cutoff is None else cutoff
-    settings = {
-        "preset": json.dumps(dataclasses.asdict(preset)),
-        "progress": json.dumps(dataclasses.asdict(trained)),
-        "facts": json.dumps(facts),
-    }
-    # Written and checked aside: what is in the folder already is replaced by a model that is whole, or not at all.
+    if cutoff is not None:
+        facts["critic"] = cutoff
+    return facts
+
+
+@contextmanager
+def _aside(out: Path) -> Iterator[Path]:
+    """A folder to write and check a model in: what ``out`` has is replaced by one that is whole, or not at all."""
     with said(out, "written"):
         aside = tempfile.TemporaryDirectory(prefix=".export-", dir=out)
     with aside:
         fresh = Path(aside.name)
-        weights = fresh / "model.safetensors"
-        save_tensors(weights, kept, settings)
-        _write(_with_facts(network_graph(network, weights, "fp32"), facts), fresh / "model.onnx")
-        _check(network, preset.diffusion_steps, fresh / "model.onnx")
-        _write(_with_facts(network_graph(network, weights, "int8"), facts), fresh / "model.int8.onnx")
-        if judge is not None:
-            base = {f"base.{key}": value for key, value in network.state_dict().items()}
-            load_weights(judge, base | widened(added), "")
-            save_tensors(fresh / FILE, added, told | {"model": fingerprint(network)})
-            _write(_with_facts(critic_graph(judge, weights, fresh / FILE), facts), fresh / "critic.onnx")
-            _check_critic(judge, fresh / "critic.onnx")
+        yield fresh
+        written = {file.name for file in fresh.iterdir()}
         with uninterrupted():
-            for file in fresh.iterdir():
-                os.replace(file, out / file.name)
-            if judge is None:
-                for left in (FILE, "critic.onnx"):  # of a model that was here before
-                    (out / left).unlink(missing_ok=True)
-    return facts
+            for name in written:
+                os.replace(fresh / name, out / name)
+            for left in {FILE, "critic.onnx"} - written:  # of a model that was here before
+                (out / left).unlink(missing_ok=True)
+
+
+def _write_model(
+    fresh: Path, network: Network, kept: dict[str, Tensor], settings: dict[str, str], facts: dict[str, Any]
+) -> None:
+    weights = fresh / "model.safetensors"
+    save_tensors(weights, kept, settings)
+    _write(_with_facts(network_graph(network, weights, "fp32"), facts), fresh / "model.onnx")
+    _check(network, facts["diffusion_steps"], fresh / "model.onnx")
+    _write(_with_facts(network_graph(network, weights, "int8"), facts), fresh / "model.int8.onnx")
+
+
+def _write_critic(
+    fresh: Path,
+    network: Network,
+    critic: CriticNetwork,
+    added: dict[str, Tensor],
+    told: dict[str, str],
+    facts: dict[str, Any],
+) -> None:
+    """Beside the model, over whose weights its graph is."""
+    base = {f"base.{key}": value for key, value in network.state_dict().items()}
+    load_weights(critic, base | widened(added), "")
+    save_tensors(fresh / FILE, added, told | {"model": fingerprint(network)})
+    graph = critic_graph(critic, fresh / "model.safetensors", fresh / FILE)
+    _write(_with_facts(graph, facts), fresh / "critic.onnx")
+    _check_critic(critic, fresh / "critic.onnx")
 
 
 def _units(network: InteriorNetwork, critic: CriticNetwork | None) -> list[int]:
