@@ -5,13 +5,36 @@ from __future__ import annotations
 import pytest
 import torch
 
-from maskoban.diffusion.network import InteriorNetwork, PaperNetwork
-from maskoban.diffusion.proving import _errors, prove_kernels
+from maskoban.diffusion.network import InteriorNetwork, Network, PaperNetwork
+from maskoban.diffusion.proving import _errors, _trials, prove_kernels
 
 
 def test_nothing_is_fused_on_a_cpu() -> None:
     assert prove_kernels(InteriorNetwork(), 4, backward=True) == {}
     assert prove_kernels(PaperNetwork(), 4, backward=True) == {}
+
+
+INTERIOR = ["squared ReLU", "attention of normalised rows", "attention of one cell"]
+DROPPING = ["attention with dropout", "sum, dropout and norm", "GELU and dropout"]
+
+
+@pytest.mark.parametrize(
+    ("network", "backward", "more"),
+    [
+        (InteriorNetwork(blocks=1), True, INTERIOR),
+        (InteriorNetwork(blocks=1), False, INTERIOR),
+        (PaperNetwork(blocks=1), True, DROPPING),
+        (PaperNetwork(blocks=1), False, []),  # nothing is dropped in drawing
+        (PaperNetwork(blocks=1, dropout=0.0), True, []),
+    ],
+)
+def test_what_a_network_fuses_is_tried_against_the_same_in_plain_torch(
+    network: Network, backward: bool, more: list[str]
+) -> None:
+    trials = _trials(network, 6, backward)
+    assert list(trials) == ["attention", *more]
+    for fused, plain, x in trials.values():  # on a CPU both are plain
+        assert max(_errors(fused, plain, x, backward, first=True)) < 1e-5
 
 
 @pytest.mark.parametrize("boards", [3, 16, 40, 200])

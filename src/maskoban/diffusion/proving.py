@@ -40,6 +40,10 @@ _COMPARED, _FIRST = 48, 256
 _DRAWING_ONLY = ("attention of normalised rows", "attention of one cell")
 
 
+#: A fused operator, the same in plain torch, and what both are given.
+Trial = tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], Tensor]
+
+
 def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, float]:
     """Hold every fused operator of a network on a CUDA device against plain fp32; returns how far each is off.
 
@@ -50,75 +54,10 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
     """
     if not next(network.parameters()).is_cuda:
         return {}
-    assert isinstance(network, InteriorNetwork | PaperNetwork)
-    d, hidden, heads = network.d, network.up.shape[1], network.heads
-    rotary = network.rotary if isinstance(network, InteriorNetwork) else None
-
-    def random(*shape: int) -> Tensor:
-        return torch.randn(*shape, device=network.up.device, dtype=network.dtype)
-
-    cells = (boards, network.cells)
-    seed = torch.tensor([12345, 0], device=network.up.device)
-    weight = random(hidden, d)
-    trials: dict[str, tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor], Tensor]] = {
-        "attention": (
-            lambda qkv: attend(qkv, heads, rotary),
-            lambda qkv: attend_reference(qkv, heads, rotary),
-            random(*cells, 3 * d),
-        )
-    }
-    if isinstance(network, InteriorNetwork):
-        trials["squared ReLU"] = (
-            lambda x: squared_relu_linear(x, weight),
-            lambda x: F.relu(rms_norm(x) @ weight.float().T).square(),
-            random(*cells, d),
-        )
-        wide, narrow = random(3 * d, d), random(d, d)
-        trials["attention of normalised rows"] = (
-            lambda x: attend_normed(x, wide, heads, network.rotary),
-            lambda x: attend_reference(rms_norm(x) @ wide.float().T, heads, network.rotary),
-            random(*cells, d),
-        )
-
-        def of_one(x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-            q = normalise_and_rotate(x[:, -1].view(len(x), heads, 1, -1), network.rotary[:, -1:])
-            return q, x @ narrow.to(x.dtype).T, x, network.rotary
-
-        trials["attention of one cell"] = (
-            lambda x: mix(*of_one(x)),
-            lambda x: mix_reference(*of_one(x)),
-            random(*cells, d),
-        )
-    elif network.dropout and backward:
-        trials["attention with dropout"] = (
-            lambda qkv: attend(qkv, heads, rotary, network.dropout, seed),
-            lambda qkv: attend_reference(qkv, heads, rotary, network.dropout, seed),
-            random(*cells, 3 * d),
-        )
-        gain, shift, bias, wide_bias = (random(n).float() for n in (d, d, d, hidden))
-
-        def normed(both: Tensor) -> Tensor:
-            x, y = both.chunk(2, dim=-1)
-            return torch.cat(add_norm(x, y, bias, gain, shift, network.dropout, seed), dim=-1)
-
-        def plainly_normed(both: Tensor) -> Tensor:
-            x, y = both.chunk(2, dim=-1)
-            x = add_dropped(x, y, bias, network.dropout, seed)
-            return torch.cat([x, layer_norm(x, gain, shift)], dim=-1)
-
-        trials["sum, dropout and norm"] = (normed, plainly_normed, random(*cells, 2 * d))
-
-        def plain_gelu(h: Tensor) -> Tensor:
-            return dropout(F.gelu(h + wide_bias, approximate="tanh"), network.dropout, seed)
-
-        trials["GELU and dropout"] = (
-            lambda h: gelu_dropout(h, wide_bias, network.dropout, seed),
-            plain_gelu,
-            random(*cells, hidden),
-        )
+    trials = _trials(network, boards, backward)
+    drops = "attention with dropout" in trials  # and then plain attention is for drawing
     found = {}
     for name, (fused, plain, x) in trials.items():
-        drops = "attention with dropout" in trials  # and then plain attention is for drawing
         both_ways = backward and name not in _DRAWING_ONLY and not (drops and name == "attention")
         # Which numbers are dropped follows from their place: of boards by themselves, only the first are right.
         first = drops and name != "attention"
@@ -130,6 +69,84 @@ def prove_kernels(network: Network, boards: int, backward: bool) -> dict[str, fl
                 "set MASKOBAN_KERNELS=0 to do without fused kernels"
             )
     return found
+
+
+def _trials(network: Network, boards: int, backward: bool) -> dict[str, Trial]:
+    """What is fused in a network, by name: those operators that its kind, and drawing or training, make use of."""
+    assert isinstance(network, InteriorNetwork | PaperNetwork)
+    heads, rotary = network.heads, network.rotary if isinstance(network, InteriorNetwork) else None
+    trials: dict[str, Trial] = {
+        "attention": (
+            lambda qkv: attend(qkv, heads, rotary),
+            lambda qkv: attend_reference(qkv, heads, rotary),
+            _random(network, boards, network.cells, 3 * network.d),
+        )
+    }
+    if isinstance(network, InteriorNetwork):
+        trials |= _interior_trials(network, boards)
+    elif network.dropout and backward:
+        trials |= _dropout_trials(network, boards)
+    return trials
+
+
+def _interior_trials(network: InteriorNetwork, boards: int) -> dict[str, Trial]:
+    d, hidden, heads = network.d, network.up.shape[1], network.heads
+    up, qkv, key = (_random(network, rows, d) for rows in (hidden, 3 * d, d))
+
+    def of_one(x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        q = normalise_and_rotate(x[:, -1].view(len(x), heads, 1, -1), network.rotary[:, -1:])
+        return q, x @ key.to(x.dtype).T, x, network.rotary
+
+    return {
+        "squared ReLU": (
+            lambda x: squared_relu_linear(x, up),
+            lambda x: F.relu(rms_norm(x) @ up.float().T).square(),
+            _random(network, boards, network.cells, d),
+        ),
+        "attention of normalised rows": (
+            lambda x: attend_normed(x, qkv, heads, network.rotary),
+            lambda x: attend_reference(rms_norm(x) @ qkv.float().T, heads, network.rotary),
+            _random(network, boards, network.cells, d),
+        ),
+        "attention of one cell": (
+            lambda x: mix(*of_one(x)),
+            lambda x: mix_reference(*of_one(x)),
+            _random(network, boards, network.cells, d),
+        ),
+    }
+
+
+def _dropout_trials(network: PaperNetwork, boards: int) -> dict[str, Trial]:
+    d, hidden, heads, p = network.d, network.up.shape[1], network.heads, network.dropout
+    seed = torch.tensor([12345, 0], device=network.up.device)
+    gain, shift, bias, wide_bias = (_random(network, n).float() for n in (d, d, d, hidden))
+
+    def normed(both: Tensor) -> Tensor:
+        x, y = both.chunk(2, dim=-1)
+        return torch.cat(add_norm(x, y, bias, gain, shift, p, seed), dim=-1)
+
+    def plainly_normed(both: Tensor) -> Tensor:
+        x, y = both.chunk(2, dim=-1)
+        x = add_dropped(x, y, bias, p, seed)
+        return torch.cat([x, layer_norm(x, gain, shift)], dim=-1)
+
+    return {
+        "attention with dropout": (
+            lambda qkv: attend(qkv, heads, None, p, seed),
+            lambda qkv: attend_reference(qkv, heads, None, p, seed),
+            _random(network, boards, network.cells, 3 * d),
+        ),
+        "sum, dropout and norm": (normed, plainly_normed, _random(network, boards, network.cells, 2 * d)),
+        "GELU and dropout": (
+            lambda h: gelu_dropout(h, wide_bias, p, seed),
+            lambda h: dropout(F.gelu(h + wide_bias, approximate="tanh"), p, seed),
+            _random(network, boards, network.cells, hidden),
+        ),
+    }
+
+
+def _random(network: InteriorNetwork | PaperNetwork, *shape: int) -> Tensor:
+    return torch.randn(*shape, device=network.up.device, dtype=network.dtype)
 
 
 def _errors(
