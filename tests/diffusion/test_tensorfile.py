@@ -12,14 +12,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from maskoban.boards import MaskobanError
-from maskoban.diffusion.tensorfile import (
-    in_eight_bits,
-    load_folder,
-    load_tensors,
-    part_names,
-    save_tensors,
-    widened,
-)
+from maskoban.diffusion.tensorfile import load_tensors, save_tensors
 
 TENSORS = {
     "a": torch.arange(6, dtype=torch.float32).view(2, 3),
@@ -126,68 +119,3 @@ def test_a_full_disk_leaves_the_old_file_whole(tmp_path: Path, monkeypatch: pyte
     assert str(refused.value) == f"{path}: cannot be written: No space left on device"
     assert load_tensors(path)[1] == {"step": "1"}
     assert os.listdir(tmp_path) == ["x.safetensors"]
-
-
-def write_parts(folder: Path, step: int, parts: int) -> list[Path]:
-    paths = [folder / name for name in part_names(step, parts)]
-    for i, path in enumerate(paths):
-        save_tensors(path, {f"t{i}": torch.full((3,), float(step))}, {"step": str(step)})
-    return paths
-
-
-def test_a_folder_in_parts_is_put_together(tmp_path: Path) -> None:
-    paths = write_parts(tmp_path, 500, 3)
-    assert [p.name for p in paths] == [f"state-500-{i}-of-3.safetensors" for i in (1, 2, 3)]
-    tensors, metadata = load_folder(tmp_path)
-    assert sorted(tensors) == ["t0", "t1", "t2"]
-    assert metadata == {"step": "500"}
-
-
-def test_the_newest_whole_checkpoint_counts(tmp_path: Path) -> None:
-    """A save that was cut off leaves parts of a new checkpoint beside the old one."""
-    write_parts(tmp_path, 500, 3)
-    paths = write_parts(tmp_path, 1000, 3)
-    assert load_folder(tmp_path)[1] == {"step": "1000"}
-    paths[1].unlink()
-    assert load_folder(tmp_path)[1] == {"step": "500"}
-    write_parts(tmp_path, 2000, 1)
-    assert load_folder(tmp_path)[1] == {"step": "2000"}
-
-
-@pytest.mark.parametrize("lost", [0, 1, 2])
-def test_a_missing_part_is_told(tmp_path: Path, lost: int) -> None:
-    paths = write_parts(tmp_path, 500, 3)
-    paths[lost].unlink()
-    with pytest.raises(MaskobanError, match="parts of the checkpoint are missing: only state-500-"):
-        load_folder(tmp_path)
-
-
-def test_an_empty_folder_has_no_checkpoint(tmp_path: Path) -> None:
-    with pytest.raises(MaskobanError) as refused:
-        load_folder(tmp_path)
-    assert str(refused.value) == f"{tmp_path}: no checkpoint there (expected state.safetensors)"
-
-
-def test_what_is_kept_in_eight_bits_is_kept_as_it_is_the_second_time() -> None:
-    rows = torch.randn(3, 128, 128) * torch.logspace(-9, 4, 128)[:, None]
-    rows[1, 5] = 0
-    once = in_eight_bits({"rows": rows})
-    wide = widened(once)["rows"]
-    step = rows.abs().amax(-1, keepdim=True) / 127
-    assert ((wide - rows).abs() <= 0.76 * step).all()  # half a step, and what the scale was rounded by
-    assert same(in_eight_bits({"rows": wide}), once)
-
-
-def test_a_missing_scale_is_named() -> None:
-    with pytest.raises(MaskobanError, match=r"rows\.scale is missing"):
-        widened({"rows": torch.zeros(2, 2, dtype=torch.int8)})
-
-
-@pytest.mark.parametrize("shape", [(2,), (1, 1), (5, 1), (2, 2), ()])
-def test_a_scale_that_is_not_one_a_row_is_refused_with_the_name_of_the_file(
-    shape: tuple[int, ...], tmp_path: Path
-) -> None:
-    broken = {"rows": torch.zeros(2, 2, dtype=torch.int8), "rows.scale": torch.ones(shape).bfloat16()}
-    save_tensors(tmp_path / "model.safetensors", broken, {})
-    with pytest.raises(MaskobanError, match=r"model\.safetensors: rows\.scale is of shape .* not one a row"):
-        load_folder(tmp_path)

@@ -16,9 +16,11 @@ pytest.importorskip("onnx", reason="exporting needs onnx")
 
 from maskoban.boards.errors import MaskobanError  # noqa: E402
 from maskoban.boards.tiles import MASK  # noqa: E402
+from maskoban.diffusion.eight_bits import widened  # noqa: E402
 from maskoban.diffusion.model import load  # noqa: E402
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # noqa: E402
-from maskoban.diffusion.tensorfile import load_folder, load_tensors, save_tensors, widened  # noqa: E402
+from maskoban.diffusion.tensorfile import load_tensors, save_tensors  # noqa: E402
+from maskoban.diffusion.weight_files import load_folder  # noqa: E402
 from maskoban.training import export as exporting  # noqa: E402
 from maskoban.training.checkpoint import Progress, new_network, save_checkpoint  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402

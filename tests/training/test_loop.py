@@ -20,7 +20,8 @@ import torch
 
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.diffusion.network import InteriorNetwork
-from maskoban.diffusion.tensorfile import load_folder, save_tensors
+from maskoban.diffusion.tensorfile import save_tensors
+from maskoban.diffusion.weight_files import load_folder
 from maskoban.evaluation.training_log import read_training
 from maskoban.interrupting import uninterrupted
 from maskoban.training import loop

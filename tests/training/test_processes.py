@@ -13,7 +13,7 @@ import pytest
 from torch import Tensor
 
 from maskoban.boards import MaskobanError, write
-from maskoban.diffusion.tensorfile import load_folder
+from maskoban.diffusion.weight_files import load_folder
 from maskoban.training import __main__ as command
 from maskoban.training import muon
 from maskoban.training.checkpoint import load_checkpoint, new_network

@@ -20,8 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from maskoban.boards.errors import MaskobanError
+from maskoban.diffusion.eight_bits import widened
 from maskoban.diffusion.network import InteriorNetwork, Network, load_weights
-from maskoban.diffusion.tensorfile import load_tensors, widened
+from maskoban.diffusion.tensorfile import load_tensors
 
 #: The stacks of matrices that are changed, as :meth:`InteriorNetwork.stacks` gives them.
 STACKS = ("qkv", "out", "up", "down")

@@ -2,9 +2,6 @@
 
 A trainer must run where only torch and NumPy are, and the exporter must know where in the file each tensor
 lies. The format is eight bytes of header length, a JSON header, and the tensors' bytes.
-
-A tensor may be kept in 8 bits: whole numbers from -127 to 127, and beside them, as ``NAME.scale``, what each of its
-rows is to be multiplied with.
 """
 
 from __future__ import annotations
@@ -12,7 +9,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -30,12 +26,6 @@ _NAMES = {
     torch.int64: "I64",
     torch.int8: "I8",
 }
-#: How the scales of the tensor NAME are called: NAME.scale.
-SCALE = ".scale"
-
-#: Matrices of fewer numbers are not worth the rounding: embeddings, norms, the head.
-_LARGE = 1 << 15
-
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 
 
@@ -117,89 +107,3 @@ def read_header(path: Path) -> tuple[dict[str, dict], int]:  # type: ignore[type
     if not isinstance(header, dict) or not isinstance(header.get("__metadata__", {}), dict):
         raise MaskobanError(problem)
     return header, 8 + length
-
-
-def in_eight_bits(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same with every large matrix as 8-bit numbers, each row with a scale of its own, and the rest in fp16.
-
-    >>> kept = in_eight_bits({"small": torch.ones(3), "large": torch.randn(4, 128, 128)})
-    >>> {name: (tensor.dtype, tuple(tensor.shape)) for name, tensor in kept.items()}
-    {'small': (torch.float16, (3,)), 'large': (torch.int8, (4, 128, 128)), 'large.scale': (torch.bfloat16, (4, 128, 1))}
-    """
-    kept: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        if tensor.ndim < 2 or tensor.numel() < _LARGE:
-            kept[name] = tensor.half()
-            continue
-        # In bf16, so that 127 times the scale is exact: what was kept in 8 bits once is kept as it is.
-        scale = (tensor.abs().amax(-1, keepdim=True) / 127).clamp_min(1e-12).bfloat16()
-        kept[name] = (tensor / scale).round().to(torch.int8)
-        kept[name + SCALE] = scale
-    return kept
-
-
-def widened(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The same with what is kept in 8 bits as fp32.
-
-    >>> widened({"a": torch.tensor([[1, -127]], dtype=torch.int8), "a.scale": torch.tensor([[0.5]])})
-    {'a': tensor([[  0.5000, -63.5000]])}
-    """
-    wide = dict(tensors)
-    for name, tensor in tensors.items():
-        if tensor.dtype == torch.int8:
-            scale = wide.pop(name + SCALE, None)
-            if scale is None or scale.shape != (*tensor.shape[:-1], 1):
-                what = (
-                    "missing" if scale is None else f"of shape {tuple(scale.shape)}, which is not one a row"
-                )
-                raise MaskobanError(f"{name + SCALE} is {what}; the file is broken")
-            wide[name] = tensor.float() * scale
-    return wide
-
-
-def part_names(step: int, parts: int) -> list[str]:
-    """The file names of a checkpoint of this step kept in so many parts.
-
-    Several files cannot be replaced at once, so their names carry the step: the new ones come to lie beside
-    the old ones, which go when all is written.
-
-    >>> part_names(500, 1), part_names(500, 2)
-    (['state.safetensors'], ['state-500-1-of-2.safetensors', 'state-500-2-of-2.safetensors'])
-    """
-    if parts == 1:
-        return ["state.safetensors"]
-    return [f"state-{step}-{i + 1}-of-{parts}.safetensors" for i in range(parts)]
-
-
-def newest_parts(folder: Path) -> list[Path]:
-    """The files of a folder's newest whole checkpoint."""
-    found = sorted(folder.glob("state*.safetensors"))
-    if not found:
-        raise MaskobanError(f"{folder}: no checkpoint there (expected state.safetensors)")
-    whole: list[list[Path]] = [[path] for path in found if path.name == "state.safetensors"]
-    for path in found:
-        if first := re.fullmatch(r"state-(\d+)-1-of-(\d+)\.safetensors", path.name):
-            parts = [folder / name for name in part_names(int(first[1]), int(first[2]))]
-            if set(parts) <= set(found):
-                whole.append(parts)
-    if not whole:
-        names = ", ".join(path.name for path in found)
-        raise MaskobanError(f"{folder}: parts of the checkpoint are missing: only {names} there")
-    return max(whole, key=lambda parts: parts[-1].stat().st_mtime_ns)
-
-
-def load_folder(place: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """All tensors of a weights file, or of a folder with an exported model or the checkpoint of a run."""
-    if (place / "model.safetensors").is_file():
-        place = place / "model.safetensors"
-    if place.is_file():
-        tensors, metadata = load_tensors(place)
-        try:
-            return widened(tensors), metadata
-        except MaskobanError as error:
-            raise MaskobanError(f"{place}: {error}") from None
-    tensors = {}
-    for path in newest_parts(place):
-        part, metadata = load_tensors(path)
-        tensors.update(part)
-    return tensors, metadata

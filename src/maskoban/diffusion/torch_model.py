@@ -12,9 +12,9 @@ from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.critic_network import load_critic
 from maskoban.diffusion.network import Network, build_network, restore_network
 from maskoban.diffusion.schedule import Schedule
-from maskoban.diffusion.tensorfile import load_folder
 from maskoban.diffusion.torch_critic import TorchCritic
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
+from maskoban.diffusion.weight_files import load_folder
 
 
 def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser, dict[str, Any]]:

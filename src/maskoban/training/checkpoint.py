@@ -19,7 +19,8 @@ from torch import Tensor, nn
 from maskoban.boards.errors import MaskobanError
 from maskoban.diffusion.network import Network, build_network
 from maskoban.diffusion.shipped import shipped_folder
-from maskoban.diffusion.tensorfile import load_folder, part_names, save_tensors
+from maskoban.diffusion.tensorfile import save_tensors
+from maskoban.diffusion.weight_files import load_folder, part_names
 from maskoban.training.presets import Preset
 
 

@@ -31,6 +31,7 @@ from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.boards.writing import said
 from maskoban.diffusion.critic_network import CriticNetwork, fingerprint, load_critic
+from maskoban.diffusion.eight_bits import in_eight_bits, widened
 from maskoban.diffusion.network import (
     InteriorNetwork,
     Network,
@@ -40,7 +41,7 @@ from maskoban.diffusion.network import (
 )
 from maskoban.diffusion.onnx_critic import OnnxCritic
 from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
-from maskoban.diffusion.tensorfile import in_eight_bits, read_header, save_tensors, widened
+from maskoban.diffusion.tensorfile import read_header, save_tensors
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.interrupting import uninterrupted
 from maskoban.training.checkpoint import Progress, load_checkpoint, named_folder

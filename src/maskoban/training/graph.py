@@ -19,7 +19,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from maskoban.diffusion.tensorfile import SCALE, read_header
+from maskoban.diffusion.eight_bits import SCALE
+from maskoban.diffusion.tensorfile import read_header
 
 #: The first with the norm, the rotation and the attention as operators of their own, and its file format.
 OPSET, FORMAT = 23, 11
