@@ -517,9 +517,8 @@ def relu_squared(x: Tensor, unit: Tensor, weight: Tensor) -> Tensor:
 def relu_squared_by_tiles(x: Tensor, unit: Tensor, weight: Tensor, y: Tensor) -> None:
     """Into y."""
     (n, k), m = weight.shape, len(x)
-    tensors = [
-        TensorDescriptor.from_tensor(tensor, [32, 64]) for tensor in (x, weight, y)
-    ]  # the tuner shapes them
+    # In blocks of any size: the tuner shapes them.
+    tensors = [TensorDescriptor.from_tensor(tensor, [32, 64]) for tensor in (x, weight, y)]
 
     def programs(c):
         return (min(processors(x.device) * c["PER_SM"], triton.cdiv(m, c["BM"]) * (n // c["BN"])),)

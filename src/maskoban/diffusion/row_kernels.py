@@ -142,9 +142,8 @@ def gate(v):
 
     One over a number is the square of one over its root: a division takes several instructions, a root's inverse one.
     """
-    root = tl.rsqrt(
-        1.0 + tl.exp2(v * (-2.302208198 - 0.1029432397 * v * v))
-    )  # -2 log2(e) sqrt(2/pi) (1, 0.044715)
+    # The numbers are -2 log2(e) sqrt(2/pi) (1, 0.044715).
+    root = tl.rsqrt(1.0 + tl.exp2(v * (-2.302208198 - 0.1029432397 * v * v)))
     return root * root
 
 
