@@ -20,6 +20,7 @@ from maskoban.diffusion.sampler import (
     draw,
     draw_in_turn,
     draw_many,
+    drawn_part,
     pick_tiles,
     probabilities,
 )
@@ -423,3 +424,14 @@ def test_impossible_drawings_are_refused(how: dict[str, object], sentence: str) 
     with pytest.raises(MaskobanError) as refused:
         Drawing(**how)  # type: ignore[arg-type]
     assert str(refused.value) == sentence
+
+
+def test_the_drawn_part_of_boards_is_what_lies_inside_the_margin() -> None:
+    dummy = Dummy(np.ones((6, TILES)) / TILES, 4, 5, margin=1)
+    boards = np.arange(40, dtype=np.uint8).reshape(2, 4, 5)
+    expected = [board[1:3, 1:4].ravel() for board in boards]
+    assert (drawn_part(boards, dummy, "the corpus", "the model") == expected).all()
+    assert drawn_part(boards[:0], dummy, "the corpus", "the model").shape == (0, 6)
+    for others in (boards[:, 1:], boards[0], boards[..., None]):
+        with pytest.raises(MaskobanError, match=r"^the corpus has [\dx]+ boards, but the model draws 4x5$"):
+            drawn_part(others, dummy, "the corpus", "the model")

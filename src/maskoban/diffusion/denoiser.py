@@ -11,18 +11,22 @@ from maskoban.boards.tiles import Tokens
 from maskoban.diffusion.schedule import Schedule
 
 
-class Denoiser(Protocol):
+class Grid(Protocol):
+    """What is drawn of a ``height`` x ``width`` board: the cells inside ``margin`` rings of wall, row by row."""
+
+    height: int
+    width: int
+    margin: int
+
+
+class Denoiser(Grid, Protocol):
     """Masked tokens in, logits over the seven tiles out.
 
-    A denoiser draws the cells inside ``margin`` rings of wall of a ``height`` x ``width`` board, row by row;
     ``steps`` is the T and ``schedule`` the one it was trained with. It likes to be asked about ``batch`` boards at a
     time, by up to ``overlap`` threads at once; where that is more than one, a batch takes its time however few boards
     are in it.
     """
 
-    height: int
-    width: int
-    margin: int
     steps: int
     schedule: Schedule
     batch: int

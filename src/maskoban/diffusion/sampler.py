@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, TILES, WALL, Tokens
 from maskoban.diffusion.commits import Commits, Made, gathered, no_commits
-from maskoban.diffusion.denoiser import Critic, Denoiser
+from maskoban.diffusion.denoiser import Critic, Denoiser, Grid
 from maskoban.diffusion.noise import uniforms
 from maskoban.diffusion.schedule import time_at
 from maskoban.diffusion.side_by_side import Done, Share, cut, side_by_side
@@ -392,11 +392,23 @@ def pick_tiles(p: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int
     return np.minimum(tile, TILES - 1)  # rounding may leave the last sum a hair under 1
 
 
-def drawn_cells(denoiser: Denoiser) -> NDArray[np.int64]:
-    """The cells a denoiser draws, as indices into the whole board read row by row."""
-    m = denoiser.margin
-    grid = np.arange(denoiser.height * denoiser.width).reshape(denoiser.height, denoiser.width)
-    return grid[m : denoiser.height - m, m : denoiser.width - m].ravel()
+def drawn_cells(grid: Grid) -> NDArray[np.int64]:
+    """The cells a denoiser or a network draws, as indices into the whole board read row by row."""
+    height, width, m = grid.height, grid.width, grid.margin
+    return np.arange(height * width).reshape(height, width)[m : height - m, m : width - m].ravel()
+
+
+def drawn_part(boards: Tokens, grid: Grid, whose: str, who: str) -> Tokens:
+    """The drawn cells of boards, (n, height, width) to (n, cells); boards of another size are refused by these names.
+
+    >>> from types import SimpleNamespace
+    >>> drawn_part(np.arange(12).reshape(1, 3, 4), SimpleNamespace(height=3, width=4, margin=1), "this", "a model")
+    array([[5, 6]])
+    """
+    if boards.shape[1:] != (grid.height, grid.width):
+        size = "x".join(map(str, boards.shape[1:]))
+        raise MaskobanError(f"{whose} has {size} boards, but {who} draws {grid.height}x{grid.width}")
+    return boards.reshape(-1, grid.height * grid.width)[:, drawn_cells(grid)]
 
 
 def first_logits(denoiser: Denoiser) -> NDArray[np.float32]:

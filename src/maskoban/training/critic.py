@@ -27,7 +27,7 @@ from maskoban.boards.files import read_boards
 from maskoban.boards.formats.npz import array_beside
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.boards.writing import check_place, whole_file
-from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_cells
+from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_part
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.diffusion.torch_model import load_torch
 from maskoban.training.checkpoint import named_folder
@@ -87,16 +87,6 @@ def _check_enough(drawn: int) -> None:
         raise MaskobanError(f"a fifth of the drawings is held out, and {drawn} are too few for that")
 
 
-def _cells(denoiser: TorchDenoiser, boards: Tokens, whose: str) -> Tokens:
-    """The cells that the model draws, (n, cells)."""
-    if boards.shape[1:] != (denoiser.height, denoiser.width):
-        size = "x".join(map(str, boards.shape[1:]))
-        raise MaskobanError(
-            f"{whose} has {size} boards, but the model draws {denoiser.height}x{denoiser.width}"
-        )
-    return boards.reshape(len(boards), -1)[:, drawn_cells(denoiser)]
-
-
 def parser() -> argparse.ArgumentParser:
     p = argparse.ArgumentParser(
         prog="python -m maskoban.training.critic",
@@ -142,12 +132,12 @@ def run(arguments: list[str]) -> float:
         raise MaskobanError(f"{a.out}: a critic is there already; give another --out")
     denoiser, facts = load_torch(named_folder(a.model), a.device)
     base_of(denoiser)  # before the drawing, which takes long
-    real, held = (_cells(denoiser, load(corpus), corpus) for corpus in (a.corpus, a.held_out))
+    real, held = (drawn_part(load(file), denoiser, file, "the model") for file in (a.corpus, a.held_out))
     boards, polish = drawings(denoiser, a.drawn, a.polish, facts.get("polish", 0), settings.seed)
     if a.boards_out is not None:
         with whole_file(a.boards_out) as file:
             np.savez_compressed(file, boards=boards, polish=polish)
-    drawn = _cells(denoiser, boards, a.drawn)
+    drawn = drawn_part(boards, denoiser, a.drawn, "the model")
     n = min(settings.held_out, len(held), len(drawn) // 5)
     settings = dataclasses.replace(settings, polish=polish)
     return CriticTrainer(denoiser, real, drawn[:-n], held[:n], drawn[-n:], settings, a.out).run()

@@ -33,7 +33,7 @@ from maskoban.diffusion.corruption import draw_times, hide_exactly, hide_indepen
 from maskoban.diffusion.network import InteriorNetwork, load_weights, restore_network
 from maskoban.diffusion.objective import objective
 from maskoban.diffusion.proving import prove_kernels
-from maskoban.diffusion.sampler import blank, draw
+from maskoban.diffusion.sampler import blank, draw, drawn_cells, drawn_part
 from maskoban.diffusion.schedule import masked_share, rarity, weights
 from maskoban.diffusion.torch_denoiser import TorchDenoiser
 from maskoban.interrupting import uninterrupted
@@ -147,25 +147,19 @@ class Trainer:
 
     def _cells(self, boards: Tokens, what: str) -> Tensor:
         """The cells the network draws, on the device, after checking that the rest is as it assumes."""
-        h, w, m = self.preset.height, self.preset.width, self.network.margin
-        if boards.ndim != 3 or boards.shape[1:] != (h, w):
-            size = "x".join(map(str, boards.shape[1:]))
-            raise MaskobanError(
-                f"{what} has {size} boards, but the preset {self.preset.name!r} draws {h}x{w}"
-            )
+        inside = drawn_part(boards, self.network, what, f"the preset {self.preset.name!r}")
         if (boards >= MASK).any():
             raise MaskobanError(
                 f"{what} has masked cells, board {int(np.argmax((boards >= MASK).any((1, 2))))} first"
             )
-        inside = boards[:, m : h - m, m : w - m]
-        rim = np.ones((h, w), bool)
-        rim[m : h - m, m : w - m] = False
-        if (boards[:, rim] != WALL).any():
-            first = int(np.argmax((boards[:, rim] != WALL).any(1)))
+        whole = boards.reshape(-1, self.network.height * self.network.width)
+        border = np.delete(whole, drawn_cells(self.network), axis=1)
+        if (border != WALL).any():
+            first = int(np.argmax((border != WALL).any(1)))
             raise MaskobanError(
                 f"{what} has a border that is not all wall, in board {first}; this network needs one"
             )
-        return torch.from_numpy(np.ascontiguousarray(inside)).flatten(1).to(self.device)
+        return torch.from_numpy(np.ascontiguousarray(inside)).to(self.device)
 
     def _optimizers(self) -> dict[str, torch.optim.Optimizer]:
         preset = self.preset

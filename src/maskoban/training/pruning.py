@@ -17,6 +17,7 @@ from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.critic_network import CriticNetwork
 from maskoban.diffusion.network import InteriorNetwork, Network
+from maskoban.diffusion.sampler import drawn_cells
 
 Progress = Callable[[int, int], None]
 
@@ -55,8 +56,8 @@ def idle_units(
         raise MaskobanError(
             f"the levels are {size}, but the network draws {network.height}x{network.width} boards"
         )
-    m, random = network.margin, torch.Generator().manual_seed(0)
-    inside = boards[:, m : boards.shape[1] - m, m : boards.shape[2] - m].reshape(len(boards), -1)
+    random = torch.Generator().manual_seed(0)
+    inside = boards.reshape(len(boards), -1)[:, drawn_cells(network)]
     idle = torch.ones(network.up.shape[:2], dtype=torch.bool)
     for start in range(0, len(inside), _AT_ONCE):
         whole = torch.from_numpy(inside[start : start + _AT_ONCE].astype(np.int64))
