@@ -349,7 +349,7 @@ def test_copies_that_were_turned_and_mirrored_are_found(tmp_path: Path) -> None:
     distances = evaluate(tmp_path / "boards.npy", tmp_path / "report", plan)["measures"]["distances"]
     assert 30 <= distances["same_puzzle"]["count"] < 35
     assert distances["exact"] < 5
-    assert "turned, mirrored or shifted" in (tmp_path / "report" / "report.html").read_text()
+    assert "copies turned, mirrored or shifted too" in (tmp_path / "report" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(("levels", "ratios"), [(250, {"250": None}), (500, {"250": 1.0, "500": None})])

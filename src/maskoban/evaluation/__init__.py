@@ -3,7 +3,14 @@
 from .culprits import Culprits, culprit_probabilities, measure_culprits
 from .difficulty import Difficulty, measure_difficulty
 from .duplicates import Duplicates, count_duplicates
-from .neighbours import Distances, measure_distances, nearest_distances, training_levels, without_player
+from .neighbours import (
+    Distances,
+    measure_distances,
+    nearest_distances,
+    same_puzzles,
+    training_levels,
+    without_player,
+)
 from .patterns import (
     SIZES,
     PatternMatch,
@@ -49,6 +56,7 @@ __all__ = [
     "nearest_distances",
     "pattern_curve",
     "pattern_jsd",
+    "same_puzzles",
     "share_of",
     "training_levels",
     "without_player",

@@ -15,20 +15,19 @@ from typing import Any, cast
 import numpy as np
 
 import maskoban
-from maskoban.boards import MaskobanError, Tokens, ids
+from maskoban.boards import MaskobanError, Tokens
 from maskoban.diffusion.model import How, Model
 from maskoban.diffusion.sampler import drawn_cells
 from maskoban.evaluation import gallery
 from maskoban.evaluation.culprits import culprit_probabilities, measure_culprits
 from maskoban.evaluation.difficulty import efforts_unknown, measure_difficulty
 from maskoban.evaluation.duplicates import count_duplicates
-from maskoban.evaluation.neighbours import measure_distances, nearest_distances, training_levels
+from maskoban.evaluation.neighbours import measure_distances, nearest_distances, same_puzzles, training_levels
 from maskoban.evaluation.paper import PAPER
 from maskoban.evaluation.patterns import SIZES, measure_patterns
 from maskoban.evaluation.reference import Reference, load_reference, measure_reference
 from maskoban.evaluation.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.sample import draw_sample, identity, read_sample
-from maskoban.evaluation.shares import share_of
 from maskoban.evaluation.solvability import measure_solvability
 from maskoban.evaluation.stages import Stages, fingerprint, plain
 from maskoban.evaluation.sweeps import complete_how, evaluations, measure_setting, settings
@@ -312,11 +311,10 @@ class Measuring:
 
     def _distances(self, levels: Tokens) -> dict[str, Any]:
         distances = nearest_distances(self.sample.boards, levels, progress=self.progress)
-        known = set(ids(levels))
-        same = sum(each in known for each in ids(self.sample.boards))
         return {
             **vars(measure_distances(distances)),
-            "same_puzzle": share_of(same, len(distances)),
+            "same_puzzle": same_puzzles(self.sample.boards, levels),
+            "held_out_same_puzzle": self.reference.held_out_same,
             "corpus_levels": len(levels),
             "held_out": self.reference.held_out_distances,
         }

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 
 from maskoban import _core
-from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, MaskobanError, Tokens
+from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, MaskobanError, Tokens, ids
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.solving.threads import threads_for
 from maskoban.training import corpus as corpora
@@ -87,6 +87,16 @@ def nearest_distances(
         )
         bar.update(task, completed=len(boards))
     return found
+
+
+def same_puzzles(boards: Tokens, corpus: Tokens) -> Share:
+    """Boards that are a level of the corpus turned, mirrored or shifted, by their ids.
+
+    >>> same_puzzles(np.array([[[4, 3, 2]], [[2, 3, 5]]], np.uint8), np.array([[[2, 3, 4]]], np.uint8)).count
+    1
+    """
+    known = set(ids(corpus))
+    return share_of(sum(each in known for each in ids(boards)), len(boards))
 
 
 def measure_distances(distances: NDArray[np.int32]) -> Distances:

@@ -275,8 +275,10 @@ class _Page:
                 )
             ]
             if "same_puzzle" in found:
-                same = f"{found['same_puzzle']['count']:,}"
-                rows.append(("a training level turned, mirrored or shifted", same, NOTHING, NOTHING))
+                here, held_out = (
+                    f"{found[key]['count']:,}" for key in ("same_puzzle", "held_out_same_puzzle")
+                )
+                rows.append(("copies turned, mirrored or shifted too", here, held_out, NOTHING))
             html += pair(
                 table(("", "here", "held-out", "paper: both"), rows) + _repeats(repeats),
                 self.figure(

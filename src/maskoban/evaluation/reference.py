@@ -16,8 +16,9 @@ import numpy as np
 
 from maskoban.boards import MaskobanError, Tokens, read_boards, whole_file
 from maskoban.boards.tiles import NAMES
-from maskoban.evaluation.neighbours import Distances, measure_distances, nearest_distances
+from maskoban.evaluation.neighbours import Distances, measure_distances, nearest_distances, same_puzzles
 from maskoban.evaluation.patterns import Patterns, count_patterns, has_windows, pattern_curve
+from maskoban.evaluation.shares import Share, share_of
 from maskoban.evaluation.tiles import count_tiles
 
 #: Of levels too small for any.
@@ -34,6 +35,7 @@ class Reference:
     tiles: dict[str, float]  # mean a level of the corpus
     held_out_jsd: dict[int, float]  # the first K held-out levels against the corpus
     held_out_distances: Distances  # from held-out levels to the corpus
+    held_out_same: Share  # held-out levels that are one of the corpus turned, mirrored or shifted
     held_out_tiles: dict[str, float]
 
 
@@ -51,6 +53,7 @@ def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) 
         tiles=count_tiles(corpus).means,
         held_out_jsd=pattern_curve(held_out, patterns) if has_windows(held_out) else {},
         held_out_distances=measure_distances(nearest_distances(held_out, corpus, progress=progress)),
+        held_out_same=same_puzzles(held_out, corpus),
         held_out_tiles=count_tiles(held_out).means,
     )
 
@@ -71,6 +74,7 @@ def save_reference(reference: Reference, path: str | Path) -> None:
             jsd_sizes=list(reference.held_out_jsd),
             held_out_jsd=list(reference.held_out_jsd.values()),
             held_out_distances=reference.held_out_distances.histogram,
+            held_out_same=reference.held_out_same.count,
             held_out_tiles=list(reference.held_out_tiles.values()),
         )
 
@@ -93,6 +97,7 @@ def load_reference(path: str | Path = SHIPPED) -> Reference:
             held_out_distances=measure_distances(
                 np.repeat(np.arange(len(histogram), dtype=np.int32), histogram)
             ),
+            held_out_same=share_of(int(file["held_out_same"]), int(histogram.sum())),
             held_out_tiles=dict(zip(NAMES, file["held_out_tiles"].tolist(), strict=True)),
         )
 
