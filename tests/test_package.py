@@ -19,6 +19,7 @@ STATIONS = [
     "_core",
     "cores",
     "interrupting",
+    "bars",
     "boards",
     "solving",
     "pictures",

@@ -19,12 +19,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from maskoban.bars import Progress
 from maskoban.boards import MaskobanError, Tokens, ids, stream
 from maskoban.bulk.dataset import Dataset
 from maskoban.training.corpus import load
-
-#: Told (boards looked at, boards in all).
-Progress = Callable[[int, int], None]
 
 # The rows of the files that a query is given by these names. A folder called id=5 is no column.
 _ROWS, _OTHERS = (f"read_parquet(${name}, hive_partitioning = false)" for name in ("files", "others"))

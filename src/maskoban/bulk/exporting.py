@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -18,13 +18,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from maskoban.bars import Progress
 from maskoban.boards import Level, MaskobanError, said, write
 from maskoban.boards.formats.boxoban import A_FILE
 from maskoban.bulk.dataset import Dataset
 from maskoban.solving.picking import Wishes
-
-#: Told (boards looked at, boards in all).
-Progress = Callable[[int, int], None]
 
 ALL = Wishes()
 

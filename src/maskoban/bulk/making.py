@@ -7,20 +7,17 @@ in the pipeline, so engines cannot differ in what they make.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
+from maskoban.bars import Progress
 from maskoban.boards import MaskobanError
 from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.job import Job
 from maskoban.bulk.models import anywhere, origin
 from maskoban.bulk.work import Run, Work
-
-#: Told (boards there are, boards wanted).
-Progress = Callable[[int, int], None]
 
 
 def make(

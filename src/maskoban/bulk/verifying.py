@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from maskoban.bars import Progress
 from maskoban.boards import TILES, MaskobanError, Tokens, exact_ids, ids
 from maskoban.boards.rows import texts
 from maskoban.bulk.dataset import Dataset, Receipt, described
 from maskoban.solving import Limits, count, solve_many, solves
-
-#: Told (boards checked, boards in all).
-Progress = Callable[[int, int], None]
 
 
 def verify(

@@ -19,6 +19,7 @@ from typing import Any, Literal, TypedDict, Unpack, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from maskoban.bars import Progress
 from maskoban.boards import Level
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import (
@@ -48,7 +49,6 @@ from maskoban.diffusion.shipped import shipped, shipped_folder
 from maskoban.solving.picking import Wishes
 
 Precision = Literal["fp32", "int8"]
-Progress = Callable[[int, int], None]
 Numbered = Iterator[tuple[NDArray[np.int64], Tokens]]
 
 #: A filter that keeps fewer than one board in this many is given up on.

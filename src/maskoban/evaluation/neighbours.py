@@ -10,10 +10,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import Progress
 
 from maskoban import _core
+from maskoban.bars import bar
 from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, MaskobanError, Tokens, ids
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.solving.threads import threads_for
@@ -76,16 +75,15 @@ def nearest_distances(
     boards, corpus = (without_player(each).reshape(len(each), cells) for each in (boards, corpus))
     # A cell that is the same everywhere, as on Boxoban's walled border, separates nothing.
     varies = (boards != corpus[0]).any(axis=0) | (corpus != corpus[0]).any(axis=0)
-    with Progress(console=Console(stderr=True), disable=not progress) as bar:
-        task = bar.add_task("comparing", total=len(boards))
+    with bar("comparing", len(boards), progress) as show:
         found = _core.nearest(
             np.ascontiguousarray(boards[:, varies]),
             np.ascontiguousarray(corpus[:, varies]),
             _core.registers()[0],
             threads,
-            (lambda done: bar.update(task, completed=done)) if progress else None,
+            show if progress else None,
         )
-        bar.update(task, completed=len(boards))
+        show(len(boards))
     return found
 
 

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import Progress as Bar
 
+from maskoban.bars import bar
 from maskoban.boards import LevelFileError, Tokens, read_boards
 from maskoban.boards.formats.npz import array_beside
 from maskoban.diffusion.model import How, Model, weights_hash
@@ -95,12 +94,8 @@ def draw_sample(
 
 
 def _drawn(model: Model, first: int, count: int, seed: int, how: How, progress: bool) -> Arrays:
-    with Bar(console=Console(stderr=True), disable=not progress) as bar:
-        task = bar.add_task("drawing", total=count)
-        drawn = model.drawn(
-            count, seed, first=first, record=True,
-            progress=lambda done, _: bar.update(task, completed=done), **how,
-        )  # fmt: skip
+    with bar("drawing", count, progress) as show:
+        drawn = model.drawn(count, seed, first=first, record=True, progress=lambda done, _: show(done), **how)
     # Three digits of a probability are plenty, and the file is half as large.
     assert drawn.commits is not None
     probabilities = drawn.commits.probability().astype(np.float16)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
+from maskoban.bars import Progress
 from maskoban.boards import Level, MaskobanError, check_place, whole_file
 from maskoban.boards.tiles import Tokens
 from maskoban.pictures import palette
@@ -17,8 +18,6 @@ from maskoban.pictures.gif import Indexed, write_gif
 from maskoban.pictures.sheet import sheet
 from maskoban.pictures.surroundings import looks
 from maskoban.solving.replay import play
-
-Progress = Callable[[int, int], None]
 
 #: Pixels along the longer side of a board that is played, or a little more.
 LONGEST = 1024

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import Progress
 
+from maskoban.bars import bar
 from maskoban.boards import Level, MaskobanError
 from maskoban.boards.areas import beside, outside, rim
 from maskoban.boards.tiles import FLOOR, WALL, Tokens
@@ -106,13 +105,14 @@ def repair_many(
     tokens = list(gather(boards))
     repairs = [Repair("unknown")] * len(tokens)
     solve = partial(solve_many, threads=threads, limits=limits, solutions=False)
-    with Progress(console=Console(stderr=True), disable=not progress) as bar:
-        task = bar.add_task("repairing", total=len(tokens))
+    done = 0
+    with bar("repairing", len(tokens), progress) as show:
         for indices in _batches_of_one_size(tokens):
             mended = _repair_batch(np.stack([tokens[i] for i in indices]), walls, all, solve)
             for i, each in zip(indices, mended, strict=True):
                 repairs[i] = each
-            bar.advance(task, len(indices))
+            done += len(indices)
+            show(done)
     return repairs
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias, overload
@@ -18,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban import _core
+from maskoban.bars import bar
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.solving.threads import threads_for
 
@@ -182,8 +182,13 @@ def solve_many(
         seconds=np.zeros(n, np.float32),
         solutions=[""] * n if solutions else None,
     )
-    with _bar(n, progress) as bar:
+    done = 0
+    with bar("solving", n, progress) as show:
         for where, stack in _by_shape(boards):
+
+            def tell(of_these: int, before: int = done) -> None:
+                show(before + of_these)
+
             part = _core.solve_boards(
                 stack,
                 MODES.index(mode),
@@ -192,9 +197,10 @@ def solve_many(
                 -1.0 if limits.seconds is None else float(min(limits.seconds, _MOST_SECONDS)),
                 threads,
                 solutions,
-                bar.show if progress else None,
+                tell if progress else None,
             )
-            bar.finish(len(where))
+            done += len(where)
+            show(done)
             found.verdicts[where] = part["verdicts"]
             found.pushes[where] = part["pushes"]
             found.moves[where] = part["moves"]
@@ -269,42 +275,3 @@ def _by_shape(boards: Tokens | list[Tokens]) -> Iterator[tuple[NDArray[np.int64]
         places[board.shape].append(i)
     for where in places.values():
         yield np.array(where), np.stack([boards[i] for i in where])
-
-
-class _Bar:
-    """No bar at all; what is drawn on a terminal overrides ``draw``."""
-
-    def __init__(self) -> None:
-        self._before = 0
-
-    def show(self, done: int) -> None:
-        """So many boards of the batch at hand are done."""
-        self.draw(self._before + done)
-
-    def finish(self, size: int) -> None:
-        """The batch at hand, of so many boards, is done."""
-        self._before += size
-        self.draw(self._before)
-
-    def draw(self, done: int) -> None:
-        pass
-
-
-@contextmanager
-def _bar(total: int, wanted: bool) -> Iterator[_Bar]:
-    """A progress bar on the error stream, or nothing."""
-    if not wanted:
-        yield _Bar()
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = TextColumn("solving"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=Console(stderr=True)) as shown:
-        task = shown.add_task("solving", total=total)
-
-        class Drawn(_Bar):
-            def draw(self, done: int) -> None:
-                shown.update(task, completed=done)
-
-        yield Drawn()

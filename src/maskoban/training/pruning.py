@@ -7,19 +7,16 @@ and saves its weights and its products.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import torch
 from torch import Tensor
 
+from maskoban.bars import Progress
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.critic_network import CriticNetwork
 from maskoban.diffusion.network import InteriorNetwork, Network
 from maskoban.diffusion.sampler import drawn_cells
-
-Progress = Callable[[int, int], None]
 
 #: Boards looked at together.
 _AT_ONCE = 250

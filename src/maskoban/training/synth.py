@@ -10,11 +10,11 @@ A room is one Python integer with a bit a cell (row-major, ``row * width + colum
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from random import Random
 
 import numpy as np
 
+from maskoban.bars import bar
 from maskoban.boards.errors import MaskobanError
 from maskoban.boards.tiles import (
     BOX,
@@ -68,13 +68,10 @@ def synthesize(
             f"with {_count(boxes)} it takes at least {2 * boxes + 1}"
         )
     boards = np.empty((n, height, width), np.uint8)
-    numbers: Iterable[int] = range(first, first + n)
-    if progress:
-        from rich.progress import track  # here, so that training runs where only NumPy and torch are
-
-        numbers = track(numbers, "synthesizing", total=n, transient=True)
-    for number in numbers:
-        boards[number - first] = _board(Random(f"{seed}/{number}"), height, width, boxes, walls)
+    with bar("synthesizing", n, progress) as show:
+        for i in range(n):
+            boards[i] = _board(Random(f"{seed}/{first + i}"), height, width, boxes, walls)
+            show(i + 1)
     return boards
 
 
