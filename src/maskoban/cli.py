@@ -16,11 +16,10 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from enum import StrEnum
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -47,43 +46,11 @@ ANIMATED = 25
 JUDGING_SECONDS = 10
 
 
-class Mode(StrEnum):
-    """What a solution is to be."""
-
-    any = "any"
-    pushes = "pushes"
-    effort = "effort"
-
-
-class Order(StrEnum):
-    """Which masked cells are drawn first."""
-
-    uniform = "uniform"
-    confidence = "confidence"
-
-
-class Precision(StrEnum):
-    """How exactly the network computes."""
-
-    fp32 = "fp32"
-    int8 = "int8"
-
-
-class Engine(StrEnum):
-    """Who makes a dataset."""
-
-    local = "local"
-    ray = "ray"
-
-
-class Difficulty(StrEnum):
-    """The words of a rating."""
-
-    easy = "easy"
-    medium = "medium"
-    hard = "hard"
-    expert = "expert"
-
+Mode = Literal["any", "pushes", "effort"]
+Order = Literal["uniform", "confidence"]
+Precision = Literal["fp32", "int8"]
+Engine = Literal["local", "ray"]
+Difficulty = Literal["easy", "medium", "hard", "expert"]
 
 File = Annotated[
     str, typer.Argument(metavar="FILE", help="Level file of any format, a folder of them, or - for stdin.")
@@ -150,13 +117,13 @@ def generate(
     polish: Polish = None,
     critic: CriticOption = None,
     steps: Steps = None,
-    order: OrderOption = Order.uniform,
+    order: OrderOption = "uniform",
     only_solvable: OnlySolvable = False,
     difficulty: DifficultyOption = None,
     boxes: Boxes = None,
     model_name: ModelOption = "best",
     device: Device = "cpu",
-    precision: PrecisionOption = Precision.fp32,
+    precision: PrecisionOption = "fp32",
 ) -> None:
     """Draw new boards.
 
@@ -185,10 +152,10 @@ def generate(
         "polish": polish,
         "critic": critic,
         "steps": steps,
-        "order": order.value,
+        "order": order,
     }
     wishes = _wishes(only_solvable, difficulty, boxes)
-    model = maskoban.load(model_name, device, precision.value)
+    model = maskoban.load(model_name, device, precision)
     report = Report(as_json, out, picture, animate)
     filtered = any(wishes.values())
     recorded = None
@@ -229,13 +196,13 @@ def complete(
     temperature: Temperature = 1.0,
     polish: Polish = None,
     steps: Steps = None,
-    order: OrderOption = Order.uniform,
+    order: OrderOption = "uniform",
     only_solvable: OnlySolvable = False,
     difficulty: DifficultyOption = None,
     boxes: Boxes = None,
     model_name: ModelOption = "best",
     device: Device = "cpu",
-    precision: PrecisionOption = Precision.fp32,
+    precision: PrecisionOption = "fp32",
 ) -> None:
     """Draw the missing cells of half-drawn levels.
 
@@ -261,9 +228,9 @@ def complete(
     from maskoban.pictures import side_by_side
 
     _check_places(out, picture, animate)
-    how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order.value}
+    how: dict[str, Any] = {"temperature": temperature, "polish": polish, "steps": steps, "order": order}
     given = read(file)
-    model = maskoban.load(model_name, device, precision.value)
+    model = maskoban.load(model_name, device, precision)
     report = Report(as_json, out, picture, animate)
     wishes = _wishes(only_solvable, difficulty, boxes)
     drawn: list[dict[int, Level]] = [{} for _ in given]
@@ -506,7 +473,7 @@ def export(
 @app.command()
 def solve(
     file: File,
-    mode: Annotated[Mode, typer.Option(help="Any solution, fewest pushes, or effort.")] = Mode.any,
+    mode: Annotated[Mode, typer.Option(help="Any solution, fewest pushes, or effort.")] = "any",
     as_json: Json = False,
     threads: Threads = None,
     states: States = None,
@@ -536,11 +503,11 @@ def solve(
     limits = _limits(states, seconds, megabytes)
     report = Report(as_json)
     for first, levels in chunks(file, "solving", report):
-        results = solve_many(levels, mode.value, threads=threads, limits=limits)
+        results = solve_many(levels, mode, threads=threads, limits=limits)
         for index, level in enumerate(levels, first):
             result = results[index - first]
             row = result.as_json()
-            shown = ("pushes", "moves", "expanded") if mode is Mode.effort else ("pushes", "moves")
+            shown = ("pushes", "moves", "expanded") if mode == "effort" else ("pushes", "moves")
             report.add(index, level, row, _measures(row, shown), below=result.solution)
     report.finish(good={"solved"})
 
@@ -883,7 +850,7 @@ def bulk_make(
     boxes: Boxes = None,
     model_name: ModelOption = "best",
     device: Device = "cpu",
-    precision: PrecisionOption = Precision.fp32,
+    precision: PrecisionOption = "fp32",
     temperature: Temperature = 1.0,
     polish: Annotated[int, typer.Option(min=0, help="Sweeps that redraw every cell once.")] = 0,
     critic: Annotated[
@@ -894,7 +861,7 @@ def bulk_make(
     shard_size: Annotated[
         int | None, typer.Option(min=1, show_default="by the count", help="Boards drawn for one file.")
     ] = None,
-    engine: Annotated[Engine, typer.Option(help="This machine's processes, or Ray Data.")] = Engine.local,
+    engine: Annotated[Engine, typer.Option(help="This machine's processes, or Ray Data.")] = "local",
     workers: Annotated[
         int | None, typer.Option(min=1, show_default="all cores", help="How many work at once.")
     ] = None,
@@ -928,7 +895,7 @@ def bulk_make(
 
     if count is None or out is None:
         raise MaskobanError("a dataset needs --count and --out; see maskoban bulk --help")
-    if address is not None and engine is not Engine.ray:
+    if address is not None and engine != "ray":
         raise MaskobanError("--address is for --engine ray")
     _check_bulk_needs("pyarrow")
     from maskoban.bulk.job import Job
@@ -938,21 +905,21 @@ def bulk_make(
         count=count,
         seed=seed,
         device=device,
-        precision=precision.value,
+        precision=precision,
         temperature=temperature,
         steps=steps,
         polish=polish,
         critic=critic,
         repair=repair,
         only_solvable=only_solvable,
-        difficulty=difficulty and difficulty.value,
+        difficulty=difficulty,
         boxes=boxes,
         states=states,
         shard_size=shard_size or 0,
     )
     try:
         with progress_bar("making boards", Report(as_json=False)) as progress:
-            manifest = make(job, out, model_name, engine.value, workers, address, progress)
+            manifest = make(job, out, model_name, engine, workers, address, progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the same command goes on from what is in {out}") from None
     _tell_dataset(manifest)
@@ -1154,7 +1121,7 @@ def _solution(level: Level) -> str | None:
 
 def _wishes(only_solvable: bool, difficulty: Difficulty | None, boxes: int | None) -> dict[str, Any]:
     """What boards must be like to be kept."""
-    return {"only_solvable": only_solvable, "difficulty": difficulty and difficulty.value, "boxes": boxes}
+    return {"only_solvable": only_solvable, "difficulty": difficulty, "boxes": boxes}
 
 
 @contextmanager
