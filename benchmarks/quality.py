@@ -12,20 +12,12 @@ from __future__ import annotations
 import argparse
 import time
 
-import numpy as np
-
 import maskoban
 from maskoban.boards.tiles import WALL
 from maskoban.diffusion.model import How, load
 from maskoban.diffusion.sampler import drawn_cells
+from maskoban.evaluation.shares import share_of
 from maskoban.evaluation.sweeps import complete_how, evaluations
-
-
-def wilson(successes: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """The Wilson 95 % interval of a share."""
-    p, d = successes / n, 1 + z * z / n
-    middle, half = (p + z * z / (2 * n)) / d, z / d * np.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return float(middle - half), float(middle + half)
 
 
 def main() -> None:
@@ -48,14 +40,14 @@ def main() -> None:
     boards, seconds = drawn.boards, time.perf_counter() - start
     results = maskoban.solve_many(boards, solutions=False)
     solved = int(results.solved.sum())
-    low, high = wilson(solved, a.boards)
+    share = share_of(solved, a.boards)
     malformed = sum(results[i].verdict == "malformed" for i in range(a.boards))
     attempts = float(drawn.attempts.mean())
     cost = evaluations(complete_how(model, how), len(drawn_cells(model.denoiser)), attempts)
     asked = f"a critic ({attempts:.2f} attempts a board)" if critic else "no critic"
     print(f"{a.boards} boards of {model.name} on {a.device}")
     print(f"temperature {a.temperature:g}, {asked}, {polish} polish sweeps")
-    print(f"solvable  {solved / a.boards:.2%}  (95 %: {low:.2%} to {high:.2%})")
+    print(f"solvable  {share.share:.2%}  (95 %: {share.low:.2%} to {share.high:.2%})")
     print(f"malformed {malformed / a.boards:.2%}   walls {(boards == WALL).sum((1, 2)).mean():.2f}")
     print(f"{cost:.1f} network evaluations a board; drawn at {a.boards / seconds:.1f} boards a second")
 

@@ -675,10 +675,10 @@ def evaluate(
             "--polish, --critic and --device are for a model: the boards of --boards are drawn already"
         )
     check_place_and_needs(out)
-    if corpus is not None:
-        training_levels(
-            corpus
-        )  # what cannot be read is said before the work; held-out levels are read first anyway
+    if (
+        corpus is not None
+    ):  # what cannot be read is said before the work; held-out levels are read first anyway
+        training_levels(corpus)
     source = boards or maskoban.load(model_name or "best", device)
     own_polish, own_critic = (
         (0, False) if isinstance(source, Path) else (source.polish, source.critic is not None)

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
 
 from maskoban.evaluation import theme
+from maskoban.evaluation.comparison import percent
 from maskoban.evaluation.paper import PAPER
 
 #: In hundredths of an inch, which are the pixels of the page.
@@ -97,7 +98,7 @@ def outcomes(repairs: dict[str, Any]) -> Figure:
                 axes.text(
                     left + share / 2,
                     y,
-                    _percent(share),
+                    percent(share),
                     ha="center",
                     va="center",
                     color=theme.ON_OURS if name == "solvable" else theme.ON_ONE_WALL,
@@ -239,7 +240,7 @@ def quarters(data: dict[str, Any]) -> Figure:
         axes.bar(x, share["share"], 0.58, color=theme.OURS, alpha=0.85)
         axes.plot([x, x], [share["low"], share["high"]], color=theme.INK, linewidth=1.2)
         axes.annotate(
-            _percent(share["share"]),
+            percent(share["share"]),
             (x, share["high"]),
             (0, 4),
             textcoords="offset points",
@@ -387,10 +388,6 @@ def _series(by_size: dict[str, float]) -> tuple[list[int], list[float]]:
 
 def _short(number: float) -> str:
     return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
-
-
-def _percent(share: float) -> str:
-    return f"{share:.1%}".replace("%", " %")
 
 
 def _tidied(svg: str) -> str:

@@ -191,7 +191,7 @@ def _minus(text: str) -> str:
     return text.replace("-", "−")
 
 
-_MEDIAN, _DISTANCES = ("measures", "culprits"), ("measures", "distances")
+_CULPRITS, _DISTANCES = ("measures", "culprits"), ("measures", "distances")
 _HELD_OUT = (*_DISTANCES, "held_out")
 
 #: Every number of the paper's, and what else a reader asks for, in the order of the report.
@@ -204,8 +204,8 @@ ROWS = (
     Row("failures mended by one wall", _share(1, "repairs", "one_wall"), PAPER["one_wall"]),
     Row("solvable, or mended by one wall", _share(1, "repairs", "effective"), PAPER["effective"]),
     Row("broken even after two walls", _share(2, "repairs", "broken"), PAPER["broken"]),
-    Row("culprit walls, median probability", _number(".2f", *_MEDIAN, "median"), PAPER["culprit_median"]),
-    Row("other walls, median probability", _number(".2f", *_MEDIAN, "other_median"), PAPER["other_median"]),
+    Row("culprit walls, median probability", _number(".2f", *_CULPRITS, "median"), PAPER["culprit_median"]),
+    Row("other walls, median probability", _number(".2f", *_CULPRITS, "other_median"), PAPER["other_median"]),
     Row("walls a board", _walls, PAPER["walls"]),
     Row("walls a level of the corpus", _number(".2f", "corpus", "tiles", "wall"), PAPER["corpus_walls"]),
     Row("pattern divergence, ratio to held-out", _ratio, PAPER["jsd_ratio"]),

@@ -2,11 +2,9 @@
 
 import { parse } from "./board.js";
 
-const bytes = (text) => Uint8Array.from(text, (letter) => letter.charCodeAt(0));
-
 export function linkTo(board) {
   const runs = board.replace(/ /g, "-").replace(/\n/g, "|").replace(/(.)\1{2,}/g, (run, letter) => run.length + letter);
-  const code = btoa(String.fromCharCode(...bytes(runs))).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
+  const code = btoa(runs).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
   return `${location.origin}/#board=${code}`;
 }
 
