@@ -150,6 +150,22 @@ def test_a_finished_dataset_is_left_alone(dataset: Path, dice: str, in_process: 
     assert {path: path.stat().st_mtime_ns for path in dataset.rglob("*")} == before
 
 
+def test_a_dataset_from_before_a_setting_was_renamed_goes_on(
+    dataset: Path, dice: str, in_process: list[Shard]
+) -> None:
+    job = dataset / "job.json"
+    settings = json.loads(job.read_text())
+    del settings["boxes"]
+    job.write_text(
+        json.dumps({name.replace("only_solvable", "solvable_only"): settings[name] for name in settings})
+    )
+    sorted((dataset / "data").iterdir())[3].unlink()
+    make(JOB, dataset, dice)
+    assert [shard.first for shard in in_process] == [192]
+    with pytest.raises(MaskobanError, match="was begun with only solvable False, not True"):
+        make(replace(JOB, only_solvable=True), dataset, dice)
+
+
 @pytest.mark.parametrize("shard_size", [64, 1])  # of the small ones half are empty
 def test_with_a_filter_the_first_that_pass_are_kept(
     shard_size: int, dice: str, tmp_path: Path, in_process: list[Shard]

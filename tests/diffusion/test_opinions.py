@@ -97,5 +97,7 @@ def test_what_has_no_opinion_is_refused() -> None:
     for asked in (model.odds, model.surprise):
         with pytest.raises(MaskobanError, match="the board is 3x3, but model 'joint' draws 2x2 boards"):
             asked(large)
+    with pytest.raises(MaskobanError, match="there are no boards to ask about"):
+        model.odds(np.zeros((0, 2, 2), np.uint8))
     with pytest.raises(MaskobanError, match="at least 1 order, not 0"):
         model.surprise(half, orders=0)

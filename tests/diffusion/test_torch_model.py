@@ -20,6 +20,7 @@ from ..training.small_models import save_run
     [
         {"d": -8},
         {"d": 10**7},
+        {"d": 16_384, "blocks": 16_384, "hidden": 16_384, "heads": 1},
         {"height": 0},
         {"heads": 0},
         {"heads": 7},

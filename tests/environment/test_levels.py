@@ -254,6 +254,9 @@ def test_some_levels_of_a_set_are_a_set() -> None:
     assert [str(level) for level in some] == [SOLVABLE[0], SOLVABLE[3]]
     assert some.order == "sequential"
     assert len(LevelSet(levels.boards[0])) == 1
+    for wrong in ([True, False, False, True], [1.5], [4], [-1], []):
+        with pytest.raises(MaskobanError, match="levels are numbered from 0 to 3; expected such numbers"):
+            levels.subset(wrong)  # type: ignore[arg-type]
 
 
 def test_an_order_that_cannot_be() -> None:

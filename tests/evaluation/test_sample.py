@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,17 @@ def test_a_damaged_archive_is_said_or_makes_no_difference(tmp_path: Path) -> Non
         else:
             np.testing.assert_array_equal(read.boards, BOARDS)
     assert refused > 10
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    write(tmp_path / "b.npz", BOARDS)
+    os.mkfifo(tmp_path / "pipe")
+    filling = threading.Thread(
+        target=lambda: (tmp_path / "pipe").write_bytes((tmp_path / "b.npz").read_bytes())
+    )
+    filling.start()
+    np.testing.assert_array_equal(read_sample(tmp_path / "pipe").boards, BOARDS)
+    filling.join()
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:

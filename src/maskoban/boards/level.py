@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,9 @@ MAX_TEXT = MAX_MOVES = 100_000
 
 #: Solutions beside one board.
 MAX_SOLUTIONS = 20
+
+#: Levels whose ids are found together.
+TOGETHER = 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,7 +216,19 @@ def firsts(levels: Iterable[Level]) -> Iterator[Level]:
     ['@$.', '@ $.']
     """
     seen: set[str] = set()
-    for level in levels:
-        if level.id not in seen:
-            seen.add(level.id)
-            yield level
+    waiting = iter(levels)
+    while some := list(islice(waiting, TOGETHER)):
+        for level, one in zip(some, _ids(some), strict=True):
+            if one not in seen:
+                seen.add(one)
+                yield level
+
+
+def _ids(levels: list[Level]) -> list[str]:
+    """The id of each, those of one size together, which is many times faster."""
+    found = [""] * len(levels)
+    for shape in {level.shape for level in levels}:
+        where = [i for i, level in enumerate(levels) if level.shape == shape]
+        for i, one in zip(where, ids(np.stack([levels[i].tokens for i in where])), strict=True):
+            found[i] = one
+    return found

@@ -74,7 +74,8 @@ class Dataset:
         )
         if kept is None:
             raise MaskobanError(f"{self.path}: no dataset there (expected job.json)")
-        return kept
+        # What it was called in datasets of before.
+        return {"only_solvable" if name == "solvable_only" else name: value for name, value in kept.items()}
 
     def _begin(self, settings: dict[str, Any]) -> None:
         """Write the settings down, or hold them against those that were: once a shard is made they stay."""

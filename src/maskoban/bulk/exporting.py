@@ -98,7 +98,8 @@ def export_levels(
     each = levels()
     first = next(each, None)
     if first is None:
-        raise MaskobanError(f"{folder}: no board is as asked ({wishes}), so there is nothing to export")
+        which = f"is as asked ({wishes})" if wishes else "is in it"
+        raise MaskobanError(f"{folder}: no board {which}, so there is nothing to export")
     write(out, chain([first], each))
     return count
 

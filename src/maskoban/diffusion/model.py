@@ -381,6 +381,7 @@ class Model:
             start = np.repeat(tokens[None], count, axis=0)
             return draw_in_turn(self.denoiser, start, seed, drawing, first, told)
 
+        _check_count(n)
         if not (tokens == MASK).any() and not wishes.met(tokens[None])[0]:
             raise TooRareError(f"the board has nothing left to draw, and is not as asked ({wishes})")
         for number, finished in self._first_passing(n, drawn, wishes, progress):
@@ -420,6 +421,8 @@ class Model:
         (10, 10, 7)
         """
         if isinstance(board, np.ndarray) and board.ndim == 3:
+            if not len(board):
+                raise MaskobanError("there are no boards to ask about")
             return odds(self.denoiser, np.array([self._fitting(each) for each in board]))
         found: NDArray[np.float64] = odds(self.denoiser, self._fitting(board)[None])[0]
         return found

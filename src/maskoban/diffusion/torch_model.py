@@ -44,7 +44,7 @@ def _network(folder: Path, device: str) -> tuple[Network, dict[str, Any], dict[s
         known = isinstance(facts, dict) and settings.get("schedule", "linear") in get_args(Schedule)
         if not known or type(settings["diffusion_steps"]) is not int or settings["diffusion_steps"] < 1:
             raise ValueError("its settings are not those of a run")
-    except (KeyError, TypeError, ValueError, RecursionError) as error:
+    except (KeyError, TypeError, ValueError, RuntimeError) as error:  # RuntimeError: too large, too deep
         raise MaskobanError(f"{folder}: not a model of maskoban's: {error}") from error
     try:
         restore_network(network, tensors)

@@ -126,12 +126,17 @@ class LevelSet:
         return map(self.level, range(len(self)))
 
     def subset(self, indices: Iterable[int]) -> LevelSet:
-        """The levels of these numbers as a set of their own.
+        """The levels of these numbers as a set of their own, whose boards are as large as its own largest.
 
         >>> [level.title for level in LevelSet(["#@$.#", "#.$@#"]).subset([1])]
         ['level 1']
         """
-        return LevelSet([self.level(int(index)) for index in indices], self.name, self.order)
+        numbers = np.asarray(list(indices))
+        if numbers.dtype.kind not in "iu" or not np.isin(numbers, np.arange(len(self))).all():
+            raise MaskobanError(
+                f"levels are numbered from 0 to {len(self) - 1}; expected such numbers (of a mask, np.flatnonzero)"
+            )
+        return LevelSet([self.level(int(index)) for index in numbers], self.name, self.order)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -147,7 +147,8 @@ class Measuring:
         efforts = self._solved("efforts", boards[self.results.solved], "effort")
         try:
             corpus = self._corpus_efforts()
-            self._measure("difficulty", lambda: measure_difficulty(efforts, True, corpus))
+            against = None if corpus is None else fingerprint(corpus.expanded, corpus.pushes, corpus.solved)
+            self._measure("difficulty", lambda: measure_difficulty(efforts, True, corpus), against=against)
             self._check_efforts(efforts)
         except MaskobanError as error:
             self.notes["difficulty"] = str(error)
@@ -195,7 +196,8 @@ class Measuring:
         try:
             levels = training_levels(self.plan.corpus)
             self._check_yardstick(levels)
-            self._measure("distances", lambda: self._distances(levels), corpus=fingerprint(levels))
+            inputs = {"corpus": fingerprint(levels), "held_out_same": self.reference.held_out_same.count}
+            self._measure("distances", lambda: self._distances(levels), **inputs)
         except MaskobanError as error:
             self.notes["distances"] = str(error)
 

@@ -87,6 +87,8 @@ def load_reference(path: str | Path = SHIPPED) -> Reference:
     264981
     """
     with np.load(path) as file:
+        if "held_out_same" not in file:
+            raise MaskobanError(f"{path}: not a reference of this version; make it again")
         histogram = file["held_out_distances"]
         return Reference(
             patterns=Patterns(

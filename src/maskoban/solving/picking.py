@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maskoban.boards import Level, MaskobanError, Tokens
 from maskoban.boards.counting import things, tile_counts
 from maskoban.solving.rating import WORDS, rate_many
-from maskoban.solving.solver import Limits, solve_many
+from maskoban.solving.solver import Limits, by_shape, solve_many
 
 #: How far the solver looks into one board when boards are picked by it: far beyond the hardest of Boxoban's medium
 #: levels, and not so far that a large board holds up all others. What it cannot prove by then does not pass.
@@ -57,7 +57,7 @@ class Wishes:
         """
         left = np.arange(len(boards))
         if self.boxes is not None:
-            left = left[[_has(_tokens(board), self.boxes) for board in boards]]
+            left = left[_have(boards, self.boxes)]
         if self.only_solvable:
             left = left[solve_many(_some(boards, left), solutions=False, limits=PICKING).solved]
         if self.difficulty is not None:
@@ -84,7 +84,12 @@ def _tokens(board: Tokens | Level) -> Tokens:
     return board.tokens if isinstance(board, Level) else board
 
 
-def _has(board: Tokens, number: int) -> bool:
-    """Whether there are so many boxes, as many goals, and one player."""
-    boxes, goals, players = things(tile_counts(board[None]))
-    return bool(boxes[0] == goals[0] == number and players[0] == 1)
+def _have(boards: Tokens | Sequence[Level], number: int) -> NDArray[np.bool_]:
+    """Which have so many boxes, as many goals, and one player."""
+    found = np.zeros(len(boards), np.bool_)
+    for where, stack in by_shape(
+        boards if isinstance(boards, np.ndarray) else [_tokens(each) for each in boards]
+    ):
+        boxes, goals, players = things(tile_counts(stack))
+        found[where] = (boxes == number) & (goals == number) & (players == 1)
+    return found

@@ -184,7 +184,7 @@ def solve_many(
     )
     done = 0
     with bar("solving", n, progress) as show:
-        for where, stack in _by_shape(boards):
+        for where, stack in by_shape(boards):
 
             def tell(of_these: int, before: int = done) -> None:
                 show(before + of_these)
@@ -264,7 +264,7 @@ def _checked(boards: NDArray[Any], dimensions: int) -> Tokens:
     return np.ascontiguousarray(array)
 
 
-def _by_shape(boards: Tokens | list[Tokens]) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
+def by_shape(boards: Tokens | list[Tokens]) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
     """Batches of equal shape, each with the places of its boards in the whole."""
     if isinstance(boards, np.ndarray):
         if len(boards):

@@ -141,7 +141,7 @@ def array_beside(path: str | os.PathLike[str], name: str, most: int) -> NDArray[
 
     >>> array_beside("maze.xsb", "probabilities", 100)
     """
-    if not zipfile.is_zipfile(path):
+    if not os.path.isfile(path) or not zipfile.is_zipfile(path):  # a pipe is read only once
         return None
     member = f"{name}.npy"
     try:
