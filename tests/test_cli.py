@@ -17,7 +17,7 @@ from PIL import Image, ImageColor
 from typer.testing import CliRunner
 
 from maskoban.boards import Level, read, write
-from maskoban.cli import CHUNK, app
+from maskoban.cli import CHUNK, app, main
 from maskoban.console import Report, progress_bar
 from maskoban.pictures import palette
 from maskoban.solving import solves
@@ -486,6 +486,19 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_found(tmp_path: Path) -> None:
     assert running.wait(30) == 130
     running.stdout.close()
     running.stderr.close()
+
+
+@pytest.mark.parametrize(("code", "set_back"), [(130, [(signal.SIGINT, signal.SIG_DFL)]), (2, [])])
+def test_a_second_ctrl_c_ends_at_once_and_without_a_traceback(
+    code: int, set_back: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr("maskoban.cli.signal.signal", lambda *what: asked.append(what))
+    monkeypatch.setattr("maskoban.cli.app", lambda prog_name: sys.exit(code))
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == code
+    assert asked == set_back
 
 
 # --- help

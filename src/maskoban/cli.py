@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,7 +24,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from maskoban.console import CHUNK, Commands, Report, caption, chunks, complain, mute, progress_bar
+from maskoban.console import (
+    CHUNK,
+    INTERRUPTED,
+    Commands,
+    Report,
+    caption,
+    chunks,
+    complain,
+    mute,
+    progress_bar,
+)
 
 if TYPE_CHECKING:
     from maskoban.boards import Level, Tokens
@@ -1078,6 +1089,11 @@ def main() -> None:
             app(prog_name="maskoban")
         finally:
             sys.stdout.flush()
+    except SystemExit as left:
+        if left.code == INTERRUPTED:
+            # Threads finish what they are at; whoever presses Ctrl-C again meanwhile wants the end, and no traceback.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+        raise
     except OSError as error:
         if error.filename is not None:  # not a stream: a bug of ours
             raise

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 #: The most levels judged together: enough to keep every core busy.
 CHUNK = 512
 
+#: The exit code of a command that Ctrl-C has ended.
+INTERRUPTED = 130
+
 #: How often a log is told how far the work is.
 SECONDS_A_LINE = 30
 
@@ -60,7 +63,7 @@ class Commands(TyperGroup):
             # Work that can be taken up again says so in the interrupt it raises.
             for sentence in interrupt.args:
                 complain(str(sentence))
-            sys.exit(130)
+            sys.exit(INTERRUPTED)
 
 
 class Report:
