@@ -686,9 +686,8 @@ def evaluate(
             "--polish, --critic and --device are for a model: the boards of --boards are drawn already"
         )
     check_place_and_needs(out)
-    if (
-        corpus is not None
-    ):  # what cannot be read is said before the work; held-out levels are read first anyway
+    # What cannot be read is said before the work; held-out levels are read first anyway.
+    if corpus is not None:
         training_levels(corpus)
     source = boards or maskoban.load(model_name or "best", device)
     own_polish, own_critic = (

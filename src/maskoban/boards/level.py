@@ -12,6 +12,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import ArrayLike
 
+from .batches import by_shape
 from .errors import MaskobanError
 from .identity import exact_ids, ids
 from .rows import rows_of_tokens, tokens_of_rows
@@ -226,9 +227,7 @@ def firsts(levels: Iterable[Level]) -> Iterator[Level]:
 
 def _ids(levels: list[Level]) -> list[str]:
     """The id of each, those of one size together, which is many times faster."""
-    found = [""] * len(levels)
-    for shape in {level.shape for level in levels}:
-        where = [i for i, level in enumerate(levels) if level.shape == shape]
-        for i, one in zip(where, ids(np.stack([levels[i].tokens for i in where])), strict=True):
-            found[i] = one
-    return found
+    found = np.empty(len(levels), object)
+    for where, stack in by_shape([level.tokens for level in levels]):
+        found[where] = ids(stack)
+    return found.tolist()

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards import Level, MaskobanError, Tokens
+from maskoban.boards.batches import by_shape
 from maskoban.boards.counting import things, tile_counts
 from maskoban.solving.rating import WORDS, rate_many
-from maskoban.solving.solver import Limits, by_shape, solve_many
+from maskoban.solving.solver import Limits, solve_many
 
 #: How far the solver looks into one board when boards are picked by it: far beyond the hardest of Boxoban's medium
 #: levels, and not so far that a large board holds up all others. What it cannot prove by then does not pass.
@@ -80,16 +81,11 @@ def _some(boards: Tokens | Sequence[Level], which: NDArray[np.intp]) -> Tokens |
     return boards[which] if isinstance(boards, np.ndarray) else [boards[i] for i in which]
 
 
-def _tokens(board: Tokens | Level) -> Tokens:
-    return board.tokens if isinstance(board, Level) else board
-
-
 def _have(boards: Tokens | Sequence[Level], number: int) -> NDArray[np.bool_]:
     """Which have so many boxes, as many goals, and one player."""
     found = np.zeros(len(boards), np.bool_)
-    for where, stack in by_shape(
-        boards if isinstance(boards, np.ndarray) else [_tokens(each) for each in boards]
-    ):
+    tokens = boards if isinstance(boards, np.ndarray) else [level.tokens for level in boards]
+    for where, stack in by_shape(tokens):
         boxes, goals, players = things(tile_counts(stack))
         found[where] = (boxes == number) & (goals == number) & (players == 1)
     return found

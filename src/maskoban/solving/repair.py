@@ -12,8 +12,7 @@ every solution stays legal.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations, islice
@@ -25,6 +24,7 @@ from numpy.typing import NDArray
 from maskoban.bars import bar
 from maskoban.boards import Level, MaskobanError
 from maskoban.boards.areas import beside, outside, rim
+from maskoban.boards.batches import by_shape
 from maskoban.boards.tiles import FLOOR, WALL, Tokens
 from maskoban.solving.solver import LevelLike, Limits, Results, gather, solve_many
 
@@ -102,17 +102,19 @@ def repair_many(
     """
     if walls not in (1, 2):
         raise MaskobanError(f"walls must be 1 or 2, not {walls}")
-    tokens = list(gather(boards))
+    tokens = gather(boards)
     repairs = [Repair("unknown")] * len(tokens)
     solve = partial(solve_many, threads=threads, limits=limits, solutions=False)
     done = 0
     with bar("repairing", len(tokens), progress) as show:
-        for indices in _batches_of_one_size(tokens):
-            mended = _repair_batch(np.stack([tokens[i] for i in indices]), walls, all, solve)
-            for i, each in zip(indices, mended, strict=True):
-                repairs[i] = each
-            done += len(indices)
-            show(done)
+        for where, stack in by_shape(tokens):
+            for first in range(0, len(stack), _BATCH):
+                some = slice(first, first + _BATCH)
+                mended = _repair_batch(stack[some], walls, all, solve)
+                for i, each in zip(where[some].tolist(), mended, strict=True):
+                    repairs[i] = each
+                done += len(mended)
+                show(done)
     return repairs
 
 
@@ -127,15 +129,6 @@ def interior_walls(tokens: Tokens) -> list[Cell]:
     walls = (tokens == WALL) & ~rim(tokens)
     walls &= ~beside(outside(tokens))
     return [(row, column) for row, column in np.argwhere(walls).tolist()]
-
-
-def _batches_of_one_size(tokens: Sequence[Tokens]) -> Iterator[list[int]]:
-    by_shape: defaultdict[tuple[int, ...], list[int]] = defaultdict(list)
-    for i, board in enumerate(tokens):
-        by_shape[board.shape].append(i)
-    for indices in by_shape.values():
-        for start in range(0, len(indices), _BATCH):
-            yield indices[start : start + _BATCH]
 
 
 def _repair_batch(boards: Tokens, walls: int, every: bool, solve: Solve) -> list[Repair]:

@@ -7,8 +7,7 @@ says how it works and defines effort.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, ClassVar, TypeAlias, overload
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from maskoban import _core
 from maskoban.bars import bar
 from maskoban.boards import Level, MaskobanError, Tokens
+from maskoban.boards.batches import by_shape
 from maskoban.solving.threads import threads_for
 
 MODES = ("any", "pushes", "effort")
@@ -262,16 +262,3 @@ def _checked(boards: NDArray[Any], dimensions: int) -> Tokens:
             raise MaskobanError("boards must hold tile numbers from 0 to 7")
         array = array.astype(np.uint8)
     return np.ascontiguousarray(array)
-
-
-def by_shape(boards: Tokens | list[Tokens]) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
-    """Batches of equal shape, each with the places of its boards in the whole."""
-    if isinstance(boards, np.ndarray):
-        if len(boards):
-            yield np.arange(len(boards)), boards
-        return
-    places: dict[tuple[int, ...], list[int]] = defaultdict(list)
-    for i, board in enumerate(boards):
-        places[board.shape].append(i)
-    for where in places.values():
-        yield np.array(where), np.stack([boards[i] for i in where])
