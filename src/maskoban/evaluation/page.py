@@ -101,7 +101,7 @@ class _Page:
             cards.append(_card(f"{ratios[size]:.3f}", what, more, PAPER["jsd_ratio"]))
         distances = self.measures.get("distances")
         if distances:
-            what, more = "from the nearest training level", f"median; {distances['exact']:,} exact copies"
+            what, more = "from the nearest training level", f"median; exact copies: {distances['exact']:,}"
             cards.append(_card(f"{distances['median']:g} cells", what, more, PAPER["distance_median"]))
         return f'<div class="headline">{"".join(cards)}</div>' if cards else ""
 
