@@ -10,7 +10,7 @@ DEMO := .venv-demo
 DEV  := .venv
 BIN  := $(DEV)/bin
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint fuzz clean
 
 demo: $(DEMO)/.installed
 	@mkdir -p demo
@@ -23,6 +23,20 @@ lint: $(DEV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+# Fuzzes the readers of level files, the HTTP API and the native core, which is built with AddressSanitizer and
+# UndefinedBehaviorSanitizer, for so many minutes of CPU: make fuzz MINUTES=60 SEED=1
+MINUTES ?= 3
+SEED ?= 0
+fuzz: $(DEV)/.installed build/sanitize/.built
+	nice -n 19 $(BIN)/python -m tests.fuzz --minutes $(MINUTES) --seed $(SEED) --core build/sanitize
+
+SANITIZE := -O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=undefined
+build/sanitize/.built: CMakeLists.txt $(wildcard native/*) | $(DEV)/.installed
+	$(BIN)/cmake -S . -B $(@D) -G Ninja -DCMAKE_MAKE_PROGRAM=$(abspath $(BIN)/ninja) -DCMAKE_BUILD_TYPE=Sanitize \
+	    -DCMAKE_CXX_FLAGS="$(SANITIZE)" -DPython_EXECUTABLE=$(abspath $(BIN)/python)
+	$(BIN)/cmake --build $(@D)
+	@touch $@
 
 # What is compiled into the wheel: a change in any of these reinstalls the package.
 NATIVE := CMakeLists.txt pyproject.toml constraints.txt $(wildcard native/*)

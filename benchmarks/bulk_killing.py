@@ -1,11 +1,11 @@
-"""Datasets whose makers are killed again and again, compared byte by byte with one that was made in peace.
+"""Datasets whose processes are killed again and again, compared byte by byte with an undisturbed one.
 
     python benchmarks/bulk_killing.py --model small --steps 8 --count 100000
     python benchmarks/bulk_killing.py --model small --steps 8 --count 2000 --engines local --kills 2
 
-Each engine makes the dataset once in peace and once while SIGKILL falls at random moments, on the first process and
-on one of its workers in turns. A pool ends when a worker dies, and Ray starts another; whatever ended is started
-again, each time with another number of workers. Linux only: victims are looked for in /proc.
+Each engine makes the dataset once undisturbed and once with SIGKILL at random moments, on the first process and on one
+of its workers in turns. A pool ends when a worker dies, and Ray starts another; what ended is started again, each time
+with another number of workers. Linux only: it finds the workers in /proc.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from pathlib import Path
 
 @dataclass
 class Scene:
-    """A dataset to be made by one engine, and what befalls its makers."""
+    """A dataset made by one engine, and the processes that were killed meanwhile."""
 
     engine: str
     out: Path
     options: list[str]
     dice: random.Random
-    said: list[str] = field(default_factory=list)
+    messages: list[str] = field(default_factory=list)
     killed: list[str] = field(default_factory=list)
 
     def start(self, workers: int) -> subprocess.Popen[str]:
@@ -39,14 +39,14 @@ class Scene:
         command += ["--workers", str(workers), *self.options]
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
-    def in_peace(self, workers: int) -> float:
-        """Make it undisturbed; gives the seconds that took."""
+    def undisturbed(self, workers: int) -> float:
+        """Make it; returns the seconds it took."""
         start = time.perf_counter()
         self._end(self.start(workers), wanted=0)
         return time.perf_counter() - start
 
-    def under_fire(self, shards: int, kills: int, pause: float = 0.3) -> None:
-        """Make it while so many are killed: each when a random share of the shards is there, and a moment later."""
+    def with_kills(self, shards: int, kills: int, pause: float = 0.3) -> None:
+        """Make it with so many kills, each at a random number of finished shards and a moment later."""
         moments = sorted(self.dice.uniform(0, 0.8 * shards) for _ in range(kills))
         maker = self.start(self.dice.randint(1, 3))
         for number, moment in enumerate(moments):
@@ -60,7 +60,7 @@ class Scene:
         self._end(maker, wanted=0)
 
     def _kill(self, maker: subprocess.Popen[str], on_worker: bool) -> bool:
-        """Kill the first process or one of its workers; says whether the first ends by that."""
+        """Kill the first process or one of its workers; returns whether the first ends by that."""
         victims = workers_of(maker.pid) if on_worker else [maker.pid]
         while not victims and maker.poll() is None:  # none was started yet
             time.sleep(0.05)
@@ -77,11 +77,11 @@ class Scene:
         if maker.returncode != wanted:
             raise SystemExit(f"{self.engine}: ended with {maker.returncode}, not {wanted}: {said}")
         if said and wanted == 2:
-            self.said.append(said.strip())
+            self.messages.append(said.strip())
 
 
 def workers_of(pid: int) -> list[int]:
-    """The processes under this one that draw or judge."""
+    """The workers under this process."""
     parents = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -97,7 +97,7 @@ def workers_of(pid: int) -> list[int]:
 
 
 def name_of(pid: int) -> str:
-    """What a worker is called."""
+    """The name of a worker."""
     try:
         line = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
     except OSError:
@@ -133,21 +133,23 @@ def main() -> None:
     try:
         for engine in a.engines:
             calm = Scene(engine, place / f"{engine}-calm", options, dice)
-            seconds = calm.in_peace(workers=2)
+            seconds = calm.undisturbed(workers=2)
             if not reference:
                 reference = contents(calm.out)
             shards = sum(name.startswith("data/") for name in reference)
             size = sum(map(len, reference.values())) / 1e6
             same = contents(calm.out) == reference
             rate = f"{a.count:,} boards in {seconds:.0f} s, {a.count / seconds:.0f} a second"
-            print(f"{engine}, in peace: {rate}; {shards} shards, {size:.1f} MB; {verdict(same)}", flush=True)
+            print(
+                f"{engine}, undisturbed: {rate}; {shards} shards, {size:.1f} MB; {verdict(same)}", flush=True
+            )
             hard = Scene(engine, place / f"{engine}-killed", options, dice)
-            hard.under_fire(shards, a.kills)
+            hard.with_kills(shards, a.kills)
             unscathed = contents(hard.out) == reference
             victims = ", ".join(hard.killed)
             print(f"{engine}, killed {len(hard.killed)} times ({victims}): {verdict(unscathed)}", flush=True)
-            for said in sorted(set(hard.said)):
-                print(f"  said: {said}", flush=True)
+            for message in sorted(set(hard.messages)):
+                print(f"  message: {message}", flush=True)
             if not (same and unscathed and len(hard.killed) == a.kills):
                 raise SystemExit(1)
     finally:

@@ -20,13 +20,15 @@ import numpy as np
 import torch
 
 from maskoban.boards.tiles import WALL
-from maskoban.diffusion.network import Network
-from maskoban.diffusion.proving import prove_kernels
-from maskoban.diffusion.sampler import blank, draw, draw_many
-from maskoban.diffusion.torch_denoiser import TorchDenoiser
+from maskoban.diffusion.denoiser import blank_boards
+from maskoban.diffusion.trajectory import sample_boards
+from maskoban.nn.networks import Network
+from maskoban.nn.runtime import TorchDenoiser
+from maskoban.nn.self_test import kernel_self_test
 from maskoban.training.checkpoint import new_network
-from maskoban.training.loop import Options, Trainer
-from maskoban.training.presets import BEST, PAPER, Preset
+from maskoban.training.config import BEST, PAPER, Preset
+from maskoban.training.options import TrainOptions
+from maskoban.training.trainer import Trainer
 
 SMALL = dataclasses.replace(BEST, name="interior 4.7M", blocks=6)
 
@@ -62,26 +64,25 @@ def ceiling() -> float:
     return 2 * 8192**3 / seconds(lambda: a @ b, 20)
 
 
-def say_proved(network: Network, boards: int, backward: bool) -> None:
+def say_checked(network: Network, boards: int, backward: bool) -> None:
     """A kernel that is wrong ends the benchmark here: there is no use in timing it."""
-    found = prove_kernels(network, boards, backward)
+    found = kernel_self_test(network, boards, backward)
     print("relative errors:", ", ".join(f"{name} {off:.1e}" for name, off in found.items()), flush=True)
 
 
 def training(preset: Preset, top: float, profile: bool) -> None:
     with tempfile.TemporaryDirectory() as folder:
         trainer = Trainer(
-            preset, boards(200_000), boards(4096), Path(folder), Options(device="cuda", compile=True)
+            preset, boards(200_000), boards(4096), Path(folder), TrainOptions(device="cuda", compile=True)
         )
 
         def several() -> None:
             for _ in range(10):
-                trainer.step()
-                trainer.progress.step += 1
+                trainer.train_step()
 
-        say_proved(trainer.network, preset.batch, backward=True)
+        say_checked(trainer.network, preset.batch, backward=True)
         start = time.perf_counter()
-        print(f"gradients off plain torch's: {trainer.prove() or float('nan'):.1e} at most", flush=True)
+        print(f"gradients off plain torch's: {trainer.check_step() or float('nan'):.1e} at most", flush=True)
         several()
         torch.cuda.synchronize()
         compiling = time.perf_counter() - start
@@ -102,16 +103,16 @@ def training(preset: Preset, top: float, profile: bool) -> None:
             )
 
 
-def drawing(preset: Preset, top: float, batch: int, chunk: int) -> None:
+def drawing(preset: Preset, top: float, batch: int) -> None:
     network = new_network(preset).cuda().compute_in(torch.bfloat16).eval()
-    say_proved(network, chunk, backward=False)
-    denoiser = TorchDenoiser(network, preset.diffusion_steps, batch, compiled=True, chunk=chunk)
-    start = blank(denoiser, 8 * batch)
-    draw(denoiser, start[:1], 0)  # compiles
-    rate = len(start) / seconds(lambda: draw_many(denoiser, start, 0), 2)
+    say_checked(network, batch, backward=False)
+    denoiser = TorchDenoiser(network, preset.diffusion_steps, batch, compiled=True)
+    start = blank_boards(denoiser, 8 * batch)
+    sample_boards(denoiser, start[:1], 0)  # compiles
+    rate = len(start) / seconds(lambda: sample_boards(denoiser, start, 0), 2)
     work = products(preset, network.cells) * network.cells * network.cells
     print(
-        f"draw  {preset.name:14} {rate:6.0f} boards/s, one reveal a step, {batch} at once in chunks of {chunk}  "
+        f"draw  {preset.name:14} {rate:6.0f} boards/s, one reveal a step, {batch} at once  "
         f"(as if all cells were computed: {rate * work / 1e12:.0f} TFLOP/s, {rate * work / top:.0%})",
         flush=True,
     )
@@ -129,9 +130,9 @@ def main() -> None:
     training(SMALL, top, profile)
     training(PAPER, top, profile)
     training(BEST, top, False)
-    for chunk in (256, 512, 1024, 8192):
-        drawing(SMALL, top, 8192, chunk)
-    drawing(BEST, top, 8192, 512)
+    for batch in (512, 2048, 8192):
+        drawing(SMALL, top, batch)
+    drawing(BEST, top, 2048)
 
 
 if __name__ == "__main__":

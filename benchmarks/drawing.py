@@ -20,9 +20,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from maskoban.diffusion.model import model_folder
-from maskoban.diffusion.onnx_denoiser import OnnxDenoiser
-from maskoban.diffusion.sampler import pick_tiles, probabilities
+from maskoban.diffusion.loading import model_folder
+from maskoban.diffusion.onnx import OnnxDenoiser
+from maskoban.diffusion.sampler import sample_tiles, softmax
 
 
 class ObviousNetwork(nn.Module):
@@ -70,8 +70,8 @@ def our_steps(denoiser: OnnxDenoiser, boards: int) -> Callable[[], None]:
     def one() -> None:
         nonlocal step
         cell = order[:, step : step + 1]
-        p = probabilities(denoiser.logits(x, np.full(boards, 64 - step), cell), 1.0)
-        np.put_along_axis(x, cell, pick_tiles(p, rng.random((boards, 1))).astype(np.uint8), 1)
+        p = softmax(denoiser.logits(x, np.full(boards, 64 - step), cell), 1.0)
+        np.put_along_axis(x, cell, sample_tiles(p, rng.random((boards, 1))).astype(np.uint8), 1)
         step = (step + 1) % 64
 
     return one

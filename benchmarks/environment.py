@@ -19,8 +19,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from maskoban.boards.synth import synthesize
 from maskoban.environment import ID, LevelSet, SokobanEnv
-from maskoban.training.synth import synthesize
 
 ROUNDS = 9
 PLAIN_STEPS = 20_000

@@ -21,8 +21,8 @@ from rich.console import Console
 from rich.table import Table
 
 from maskoban import _core
+from maskoban._util.cpu import cpu_count
 from maskoban.boards import Tokens, read_boards
-from maskoban.cores import cores
 from maskoban.evaluation import (
     count_duplicates,
     count_patterns,
@@ -69,7 +69,7 @@ def show_neighbours(boards: Tokens, corpus: Tokens, console: Console) -> None:
     row("cell by cell in NumPy", 20, seconds)
     row("plain, one thread", n, plain_seconds)
     for registers in reversed(_core.registers()[:-1]):
-        for threads, name in ((1, "one thread"), (cores(), "all cores")):
+        for threads, name in ((1, "one thread"), (cpu_count(), "all cores")):
             seconds, found = native(registers, threads, len(ours))
             assert np.array_equal(found[:n], plain)
             row(f"{registers}, {name}", len(ours), seconds)
@@ -93,11 +93,11 @@ def show_patterns(boards: Tokens, console: Console) -> None:
 def show_stages(boards: Tokens, corpus: Tokens, console: Console) -> None:
     """A whole evaluation without generation: where its time goes, against solving every board once."""
     reference = load_reference()
-    solving, results = timed(solve_many, boards, "any", None, False, None, False)
+    solving, results = timed(solve_many, boards, "any", None, None, False)
     stages = {
         "solve": solving,
         "repair, one and two walls": timed(mend, boards, results)[0],
-        "effort and pushes": timed(solve_many, boards, "effort", None, False, None, False)[0],
+        "effort and pushes": timed(solve_many, boards, "effort", None, None, False)[0],
         "patterns at eight sizes": timed(
             measure_patterns, boards, reference.patterns, reference.held_out_jsd
         )[0],

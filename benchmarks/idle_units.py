@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import sys
 
-from maskoban.diffusion.model import model_folder
-from maskoban.diffusion.network import InteriorNetwork
-from maskoban.diffusion.torch_model import load_torch
-from maskoban.training.corpus import load
+from maskoban.boards.corpus import load
+from maskoban.diffusion.loading import model_folder
+from maskoban.nn.networks import InteriorNetwork
+from maskoban.nn.runtime import load_torch
 from maskoban.training.pruning import idle_units
 
 

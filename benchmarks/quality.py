@@ -14,10 +14,9 @@ import time
 
 import maskoban
 from maskoban.boards.tiles import WALL
-from maskoban.diffusion.model import How, load
-from maskoban.diffusion.sampler import drawn_cells
+from maskoban.diffusion.denoiser import interior_cells
+from maskoban.diffusion.loading import load
 from maskoban.evaluation.shares import share_of
-from maskoban.evaluation.sweeps import complete_how, evaluations
 
 
 def main() -> None:
@@ -25,28 +24,28 @@ def main() -> None:
     p.add_argument("--model", default="best")
     p.add_argument("--boards", type=int, default=500)
     p.add_argument("--seed", type=int, default=11)
-    p.add_argument("--polish", type=int)
+    p.add_argument("--sampler", default="best")
+    p.add_argument("--sweeps", type=int)
     p.add_argument("--critic", action=argparse.BooleanOptionalAction)
-    p.add_argument("--temperature", type=float, default=1.0)
+    p.add_argument("--temperature", type=float)
     p.add_argument("--device", default="cpu")
-    p.add_argument("--precision", default="fp32")
+    p.add_argument("--precision")
     a = p.parse_args()
-    model = load(a.model, a.device, a.precision)
-    polish = model.polish if a.polish is None else a.polish
-    critic = model.critic is not None and a.temperature == 1 if a.critic is None else a.critic
-    how: How = {"temperature": a.temperature, "polish": polish, "critic": critic}
+    model = load(a.model, a.device)
+    config = model.sampler(
+        a.sampler, sweeps=a.sweeps, critic=a.critic, temperature=a.temperature, precision=a.precision
+    )
     start = time.perf_counter()
-    drawn = model.drawn(a.boards, a.seed, **how)
+    drawn = model.trajectory(a.boards, a.seed, config)
     boards, seconds = drawn.boards, time.perf_counter() - start
     results = maskoban.solve_many(boards, solutions=False)
     solved = int(results.solved.sum())
     share = share_of(solved, a.boards)
     malformed = sum(results[i].verdict == "malformed" for i in range(a.boards))
     attempts = float(drawn.attempts.mean())
-    cost = evaluations(complete_how(model, how), len(drawn_cells(model.denoiser)), attempts)
-    asked = f"a critic ({attempts:.2f} attempts a board)" if critic else "no critic"
+    cost = config.cost(len(interior_cells(model.denoiser)), attempts)
     print(f"{a.boards} boards of {model.name} on {a.device}")
-    print(f"temperature {a.temperature:g}, {asked}, {polish} polish sweeps")
+    print(f"{config}, {attempts:.2f} attempts a board")
     print(f"solvable  {share.share:.2%}  (95 %: {share.low:.2%} to {share.high:.2%})")
     print(f"malformed {malformed / a.boards:.2%}   walls {(boards == WALL).sum((1, 2)).mean():.2f}")
     print(f"{cost:.1f} network evaluations a board; drawn at {a.boards / seconds:.1f} boards a second")

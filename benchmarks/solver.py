@@ -117,7 +117,7 @@ def show_figures(boards: Tokens, console: Console) -> None:
 def replay_everything(folder: Path, console: Console) -> None:
     for name in ("medium/valid", "hard", "unfiltered/test"):
         boards = read_boards(str(folder / name))
-        found = solve_many(boards, progress=True)
+        found = solve_many(boards)
         assert found.solutions is not None
         pairs = zip(boards, found.solutions, strict=True)
         good = sum(solves(b, s) for b, s in track(pairs, "replaying", len(boards), console=console))

@@ -28,9 +28,9 @@ import httpx
 import numpy as np
 
 from maskoban.boards import Level
-from maskoban.diffusion.model import load
+from maskoban.boards.synth import synthesize
+from maskoban.diffusion.loading import load
 from maskoban.solving import solve, solves
-from maskoban.training.synth import synthesize
 
 #: One drawing for so many solves: drawing a board takes a network some hundred evaluations.
 SOLVES_A_DRAWING = 50
@@ -166,7 +166,7 @@ def main() -> None:
     options = parser.parse_args()
     levels = [Level(board) for board in synthesize(200, seed=1)]
     levels = [level for level in levels if solve(level).solved]
-    drawn = [str(load().generate(1, seed=seed, critic=False)[0]) for seed in range(SEEDS)]
+    drawn = [str(load().generate(1, seed=seed)[0]) for seed in range(SEEDS)]
     studio = Studio()
     print(f"started in {studio.seconds_to_start:.2f} s")
     try:

@@ -13,21 +13,22 @@
 namespace maskoban {
 
 struct Batch {
-    std::vector<std::uint8_t> verdicts;
+    std::vector<std::uint8_t> verdicts, limits_hit;
     std::vector<std::string> reasons, solutions;
-    std::vector<std::int32_t> pushes, moves;
+    std::vector<std::int32_t> pushes, moves, boxes_at_once;
     std::vector<std::int64_t> expanded;
     std::vector<float> seconds, setup, rebuilding;
 
     explicit Batch(std::size_t n, bool keep_solutions)
-        : verdicts(n), reasons(n), solutions(keep_solutions ? n : 0), pushes(n), moves(n), expanded(n), seconds(n),
-          setup(n), rebuilding(n) {}
+        : verdicts(n), limits_hit(n), reasons(n), solutions(keep_solutions ? n : 0), pushes(n), moves(n),
+          boxes_at_once(n), expanded(n), seconds(n), setup(n), rebuilding(n) {}
 
     void set(std::size_t i, Outcome&& o) {
-        verdicts[i] = o.verdict;
+        verdicts[i] = o.verdict, limits_hit[i] = o.limit_hit;
         reasons[i] = std::move(o.reason);
         if (!solutions.empty()) solutions[i] = std::move(o.solution);
         pushes[i] = o.pushes, moves[i] = o.moves, expanded[i] = o.expanded;
+        boxes_at_once[i] = o.boxes_at_once;
         seconds[i] = static_cast<float>(o.seconds);
         setup[i] = static_cast<float>(o.setup);
         rebuilding[i] = static_cast<float>(o.rebuilding);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "batch.hpp"
+#include "games_bindings.hpp"
 #include "grid.hpp"
 #include "nearest.hpp"
 #include "play.hpp"
@@ -18,13 +19,9 @@ namespace {
 
 template <class T, class Shape>
 using Array = nb::ndarray<T, Shape, nb::c_contig, nb::device::cpu>;
-template <class T>
-using Row = Array<T, nb::ndim<1>>;
 using Boards = Array<const std::uint8_t, nb::ndim<3>>;
-using BoardsInPlay = Array<std::uint8_t, nb::ndim<3>>;
 using OneBoard = Array<const std::uint8_t, nb::ndim<2>>;
 using FlatBoards = Array<const std::uint8_t, nb::ndim<2>>;  // a row a board
-using Games = Array<std::int32_t, nb::shape<-1, GAME>>;
 
 Grid grid_of(const Boards& boards, std::size_t i) {
     const std::size_t height = boards.shape(1), width = boards.shape(2);
@@ -59,8 +56,8 @@ auto attending(const nb::object& progress) {
 }
 
 nb::dict solve_boards(const Boards& boards, int mode, std::int64_t states, std::size_t megabytes, double seconds,
-                      std::size_t threads, bool solutions, const nb::object& progress) {
-    const Limits limits{states, megabytes, seconds};
+                      std::size_t threads, bool solutions, const nb::object& progress, std::uint32_t without) {
+    const Limits limits{states, megabytes, seconds, without};
     Batch batch = [&] {
         const nb::gil_scoped_release no_gil;
         return solve_batch(boards.data(), boards.shape(0), static_cast<int>(boards.shape(1)),
@@ -69,9 +66,11 @@ nb::dict solve_boards(const Boards& boards, int mode, std::int64_t states, std::
     }();
     nb::dict result;
     result["verdicts"] = array(std::move(batch.verdicts));
+    result["limits_hit"] = array(std::move(batch.limits_hit));
     result["reasons"] = texts(batch.reasons);
     result["pushes"] = array(std::move(batch.pushes));
     result["moves"] = array(std::move(batch.moves));
+    result["boxes_at_once"] = array(std::move(batch.boxes_at_once));
     result["expanded"] = array(std::move(batch.expanded));
     result["seconds"] = array(std::move(batch.seconds));
     result["setup"] = array(std::move(batch.setup));
@@ -101,43 +100,8 @@ nb::object find_nearest(const FlatBoards& boards, const FlatBoards& corpus, cons
 
 nb::list find_unplayable(const Boards& boards) {
     nb::list reasons;
-    for (std::size_t i = 0; i < boards.shape(0); ++i) reasons.append(unplayable(grid_of(boards, i)));
+    for (std::size_t i = 0; i < boards.shape(0); ++i) reasons.append(environment::unplayable(grid_of(boards, i)));
     return reasons;
-}
-
-void begin_games(const Boards& boards, const Games& games) {
-    if (games.shape(0) != boards.shape(0)) throw std::invalid_argument("as many games as boards are needed");
-    Game* const game = reinterpret_cast<Game*>(games.data());
-    const nb::gil_scoped_release no_gil;
-    for (std::size_t i = 0; i < boards.shape(0); ++i) game[i] = begin_game(grid_of(boards, i));
-}
-
-void step_games(const BoardsInPlay& boards, const Games& games, const Row<const std::int64_t>& actions,
-                const Row<const bool>& idle, std::int32_t limit, const Row<double>& rewards,
-                const Row<bool>& terminated, const Row<bool>& truncated) {
-    const std::size_t n = boards.shape(0);
-    const int height = static_cast<int>(boards.shape(1)), width = static_cast<int>(boards.shape(2));
-    for (const std::size_t size : {games.shape(0), actions.shape(0), idle.shape(0), rewards.shape(0),
-                                   terminated.shape(0), truncated.shape(0)})
-        if (size != n) throw std::invalid_argument("every array must be as long as there are boards");
-    Game* const game = reinterpret_cast<Game*>(games.data());
-    const nb::gil_scoped_release no_gil;
-    // All actions are looked at before any board changes.
-    for (std::size_t i = 0; i < n; ++i)
-        if (actions.data()[i] < 0 || actions.data()[i] >= ACTIONS)
-            throw std::invalid_argument("an action is 0 (up), 1 (down), 2 (left) or 3 (right), not " +
-                                        std::to_string(actions.data()[i]));
-    for (std::size_t i = 0; i < n; ++i) {
-        if (idle.data()[i]) {
-            rewards.data()[i] = 0;
-            terminated.data()[i] = truncated.data()[i] = false;
-            continue;
-        }
-        rewards.data()[i] = step_game(boards.data() + i * height * width, height, width, game[i],
-                                      static_cast<int>(actions.data()[i]));
-        terminated.data()[i] = game[i].on_goals == game[i].boxes;
-        truncated.data()[i] = game[i].steps >= limit;
-    }
 }
 
 }  // namespace
@@ -145,15 +109,12 @@ void step_games(const BoardsInPlay& boards, const Games& games, const Row<const 
 NB_MODULE(_core, m) {
     m.doc() = "The native core of maskoban.";
     m.def("solve_boards", &solve_boards, nb::arg("boards"), nb::arg("mode"), nb::arg("states"), nb::arg("megabytes"),
-          nb::arg("seconds"), nb::arg("threads"), nb::arg("solutions"), nb::arg("progress").none());
+          nb::arg("seconds"), nb::arg("threads"), nb::arg("solutions"), nb::arg("progress").none(),
+          nb::arg("without") = 0);
     m.def("dead_cells", &find_dead_cells, nb::arg("board"));
     m.def("registers", &registers);
     m.def("nearest", &find_nearest, nb::arg("boards"), nb::arg("corpus"), nb::arg("registers"), nb::arg("threads"),
           nb::arg("progress").none());
     m.def("unplayable", &find_unplayable, nb::arg("boards"));
-    m.def("begin_games", &begin_games, nb::arg("boards"), nb::arg("games").noconvert());
-    // What is written to must be the array itself, never a converted copy.
-    m.def("step_games", &step_games, nb::arg("boards").noconvert(), nb::arg("games").noconvert(),
-          nb::arg("actions").noconvert(), nb::arg("idle").noconvert(), nb::arg("limit"),
-          nb::arg("rewards").noconvert(), nb::arg("terminated").noconvert(), nb::arg("truncated").noconvert());
+    environment::bind_games(m);
 }

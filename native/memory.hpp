@@ -44,17 +44,20 @@ public:
         return slots_.get();
     }
 
-    // Counts tables a search keeps for itself; false when the limit forbids them. Given back with release().
+    // Counts what a search keeps for itself; false when the limit forbids it. Given back with release().
     bool claim(std::size_t bytes) {
         if (!fits(bytes)) return false;
         used_ += bytes;
         claimed_ += bytes;
         return true;
     }
-    void release() {
-        used_ -= claimed_;
-        claimed_ = 0;
+    void release() { release(claimed_); }
+    void release(std::size_t bytes) {
+        used_ -= bytes;
+        claimed_ -= bytes;
     }
+
+    std::size_t limit() const { return limit_; }
 
     // A slot is empty unless it carries this stamp: a new generation empties the whole table at once.
     std::uint64_t generation() const { return generation_; }
@@ -66,6 +69,34 @@ private:
     std::vector<std::unique_ptr<std::byte[]>> blocks_;
     std::unique_ptr<std::uint64_t[]> slots_;
     std::uint64_t generation_ = 0;
+};
+
+// A row of values that grows by blocks, so that they stay where they are; blocks are claimed.
+template <class T>
+class Pool {
+public:
+    explicit Pool(Memory& memory) : memory_(memory) {}
+
+    std::size_t size() const { return size_; }
+    T& operator[](std::size_t i) { return blocks_[i / PER_BLOCK][i % PER_BLOCK]; }
+    const T& operator[](std::size_t i) const { return blocks_[i / PER_BLOCK][i % PER_BLOCK]; }
+
+    // False when memory is used up.
+    bool add(const T& value) {
+        if (size_ == blocks_.size() * PER_BLOCK) {
+            if (!memory_.claim(PER_BLOCK * sizeof(T))) return false;
+            blocks_.emplace_back(new T[PER_BLOCK]);
+        }
+        (*this)[size_++] = value;
+        return true;
+    }
+
+private:
+    static constexpr std::size_t PER_BLOCK = (std::size_t{1} << 15) / sizeof(T);
+
+    Memory& memory_;
+    std::vector<std::unique_ptr<T[]>> blocks_;
+    std::size_t size_ = 0;
 };
 
 // The states of one search in order of discovery, each found again by its boxes and its player's region.
@@ -81,6 +112,7 @@ public:
     }
 
     std::uint32_t size() const { return size_; }
+    std::size_t bytes() const { return blocks_.size() * Memory::BLOCK + (mask_ + 1) * sizeof(std::uint64_t); }
     Node& operator[](std::uint32_t i) { return blocks_[i / PER_BLOCK][i % PER_BLOCK]; }
 
     struct Found {

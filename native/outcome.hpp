@@ -12,23 +12,30 @@
 
 namespace maskoban {
 
-enum class Mode { ANY, PUSHES, EFFORT };
+enum class Mode { ANY, PUSHES, EFFORT, DECOMPOSED };
 enum Verdict : std::uint8_t { SOLVED, UNSOLVABLE, UNKNOWN, MALFORMED };
+enum Limit : std::uint8_t { NO_LIMIT, STATES, MEMORY, TIME };
 
 using Clock = std::chrono::steady_clock;
 inline double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+// Techniques of mode any that tests and benchmarks leave out to see what each is worth. A bit each.
+enum Technique : std::uint32_t { BEST_FIRST = 1, FEATURE_SEARCH = 2, RELAXED_GAME = 4 };
 
 struct Limits {
     std::int64_t states = -1;  // states expanded; negative: no limit
     std::size_t megabytes = 1024;
     double seconds = -1;  // negative: no limit
+    std::uint32_t without = 0;  // techniques left out
 };
 
 struct Outcome {
     Verdict verdict = UNKNOWN;
+    Limit limit_hit = NO_LIMIT;
     std::string reason;
     std::string solution;
     std::int32_t pushes = -1, moves = -1;
+    std::int32_t boxes_at_once = -1;  // mode decomposed only
     std::int64_t expanded = 0;
     double seconds = 0, setup = 0, rebuilding = 0;  // rebuilding: from the chain of pushes to the LURD text
 };
@@ -46,7 +53,7 @@ public:
     // True when the state limit stops the search; the outcome then says so.
     bool spent(Outcome& outcome) {
         if (limits_.states >= 0 && outcome.expanded >= limits_.states) {
-            stop(outcome, "state limit of " + std::to_string(limits_.states) + " reached");
+            stop(outcome, STATES, "state limit of " + std::to_string(limits_.states) + " reached");
             return true;
         }
         look_at_clock();
@@ -62,19 +69,22 @@ public:
         if (limits_.seconds >= 0 && since(start_) >= limits_.seconds) throw OutOfTime{};
     }
 
+    bool uses(Technique technique) const { return !(limits_.without & technique); }
+
     void out_of_memory(Outcome& outcome) const {
-        stop(outcome, "memory limit of " + std::to_string(limits_.megabytes) + " MB reached");
+        stop(outcome, MEMORY, "memory limit of " + std::to_string(limits_.megabytes) + " MB reached");
     }
 
     void out_of_time(Outcome& outcome) const {
         char text[64];
         std::snprintf(text, sizeof text, "time limit of %g seconds reached", limits_.seconds);
-        stop(outcome, text);
+        stop(outcome, TIME, text);
     }
 
 private:
-    static void stop(Outcome& outcome, std::string reason) {
+    static void stop(Outcome& outcome, Limit limit, std::string reason) {
         outcome.verdict = UNKNOWN;
+        outcome.limit_hit = limit;
         outcome.reason = std::move(reason);
     }
 

@@ -1,28 +1,72 @@
-// Games in play: one step by the rules on each of many boards of one size, side by side.
+// The rules of the game: one step on one board, without branches, because random play defeats branch prediction.
 #pragma once
 
+#include <array>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "grid.hpp"
 
-namespace maskoban {
+namespace maskoban::environment {
 
-// One row of the (n, 7) array in which maskoban/environment/games.py keeps its games; NumPy owns it.
-struct Game {
-    std::int32_t row, column;    // where the player stands
-    std::int32_t boxes;          // all of them
-    std::int32_t steps;          // actions taken, those that changed nothing too
-    std::int32_t on_goals;       // boxes on goals
-    std::int32_t moves, pushes;  // as players count them: every push is a move
+inline constexpr double STEP_REWARD = -0.1, SOLVED_REWARD = 10;
+
+enum Direction : std::uint8_t { UP, DOWN, LEFT, RIGHT, STAY, DIRECTIONS };
+
+// What one step does to the player's cell, the cell before it and the cell beyond that one.
+struct Move {
+    std::int32_t goals, moved, pushed, steps;  // what it adds to the counts of a game; the first may be -1
+    std::uint8_t here, there, beyond;          // the tiles afterwards
 };
-inline constexpr std::size_t GAME = 7;
-static_assert(sizeof(Game) == GAME * sizeof(std::int32_t));
 
-inline constexpr double A_STEP = -0.1, ONTO_GOAL = 1, OFF_GOAL = -1, ALL_ON_GOALS = 10;
+constexpr Move find_move(std::uint8_t here, std::uint8_t there, std::uint8_t beyond) {
+    const bool box = there == BOX || there == BOX_ON_GOAL;
+    const bool free = there == FLOOR || there == GOAL, room = beyond == FLOOR || beyond == GOAL;
+    if (!free && !(box && room)) return {0, 0, 0, 1, here, there, beyond};
+    const bool goal = there == GOAL || there == BOX_ON_GOAL;
+    Move move{0, 1, box, 1, FLOOR, PLAYER, beyond};
+    if (here == PLAYER_ON_GOAL) move.here = GOAL;
+    if (goal) move.there = PLAYER_ON_GOAL;
+    if (box) {
+        move.beyond = static_cast<std::uint8_t>(beyond == GOAL ? BOX_ON_GOAL : BOX);
+        move.goals = (beyond == GOAL) - goal;
+    }
+    return move;
+}
 
-inline constexpr int ACTIONS = 4;  // up, down, left, right
+// Every move by its three tiles: one bit says whether the player stands on a goal, three bits for each of the others.
+inline constexpr auto MOVES = [] {
+    std::array<Move, 128> moves{};
+    for (std::uint8_t key = 0; key < 128; ++key)
+        moves[key] = find_move(key & 64 ? PLAYER_ON_GOAL : PLAYER, key >> 3 & 7, key & 7);
+    return moves;
+}();
+static_assert((PLAYER_ON_GOAL & 4) != 0 && (PLAYER & 4) == 0);
+
+inline std::size_t move_key(std::uint8_t here, std::uint8_t there, std::uint8_t beyond) {
+    return static_cast<std::size_t>((here & 4) << 4 | (there & 7) << 3 | (beyond & 7));
+}
+
+// The neighbour of every cell in every direction; beyond the edge it is the cell itself, where no move leads.
+class Neighbours {
+public:
+    Neighbours(int height, int width) : cells_(height * width), table_(static_cast<std::size_t>(DIRECTIONS * cells_)) {
+        constexpr int DR[DIRECTIONS] = {-1, 1, 0, 0, 0}, DC[DIRECTIONS] = {0, 0, -1, 1, 0};
+        const Grid grid{nullptr, height, width};
+        for (int d = 0; d < DIRECTIONS; ++d)
+            for (int c = 0; c < cells_; ++c) {
+                const int row = c / width + DR[d], column = c % width + DC[d];
+                table_[static_cast<std::size_t>(d * cells_ + c)] =
+                    static_cast<std::uint16_t>(grid.has(row, column) ? row * width + column : c);
+            }
+    }
+    const std::uint16_t* operator[](int direction) const { return table_.data() + direction * cells_; }
+
+private:
+    int cells_;
+    std::vector<std::uint16_t> table_;
+};
 
 // One sentence that says why the board cannot be played, or "" when it can.
 inline std::string unplayable(const Grid& grid) {
@@ -33,47 +77,4 @@ inline std::string unplayable(const Grid& grid) {
     return "every box stands on a goal already";
 }
 
-inline Game begin_game(const Grid& grid) {
-    Game game{};
-    for (int row = 0; row < grid.height; ++row)
-        for (int column = 0; column < grid.width; ++column) {
-            const std::uint8_t tile = grid.at(row, column);
-            if (is_player(tile)) game.row = row, game.column = column;
-            game.boxes += is_box(tile);
-            game.on_goals += tile == BOX_ON_GOAL;
-        }
-    return game;
-}
-
-// One action: changes the board and the game, and returns the reward.
-inline double step_game(std::uint8_t* tokens, int height, int width, Game& game, int action) {
-    constexpr int DR[ACTIONS] = {-1, 1, 0, 0}, DC[ACTIONS] = {0, 0, -1, 1};
-    const Grid grid{tokens, height, width};
-    // NumPy owns the games, so anything may stand there.
-    if (!grid.has(game.row, game.column)) throw std::invalid_argument("a player stands outside its board");
-    const int down = DR[action], right = DC[action], offset = down * width + right;
-    const int row = game.row + down, column = game.column + right;
-    ++game.steps;
-    if (grid.wall(row, column)) return A_STEP;
-    double reward = A_STEP;
-    std::uint8_t* const there = tokens + row * width + column;
-    if (is_box(*there)) {
-        const bool blocked = grid.wall(row + down, column + right);
-        if (blocked || is_box(there[offset])) return A_STEP;
-        const bool left_goal = *there == BOX_ON_GOAL, onto_goal = there[offset] == GOAL;
-        there[offset] = onto_goal ? BOX_ON_GOAL : BOX;
-        *there = left_goal ? GOAL : FLOOR;
-        game.on_goals += onto_goal - left_goal;
-        ++game.pushes;
-        reward += onto_goal * ONTO_GOAL + left_goal * OFF_GOAL;
-        if (game.on_goals == game.boxes) reward += ALL_ON_GOALS;
-    }
-    std::uint8_t* const here = there - offset;
-    *here = *here == PLAYER_ON_GOAL ? GOAL : FLOOR;
-    *there = *there == GOAL ? PLAYER_ON_GOAL : PLAYER;
-    game.row = row, game.column = column;
-    ++game.moves;
-    return reward;
-}
-
-}  // namespace maskoban
+}  // namespace maskoban::environment

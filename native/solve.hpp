@@ -2,6 +2,7 @@
 #pragma once
 
 #include "any.hpp"
+#include "decomposition.hpp"
 #include "effort.hpp"
 #include "grid.hpp"
 #include "memory.hpp"
@@ -28,6 +29,7 @@ void solve_room(const Grid& grid, Mode mode, Worker& worker, Budget& budget, Out
             case Mode::ANY: search_any(board, worker.memory, budget, outcome); break;
             case Mode::PUSHES: search_pushes(board, worker.memory, budget, outcome); break;
             case Mode::EFFORT: search_effort(board, worker.memory, budget, outcome); break;
+            case Mode::DECOMPOSED: search_decomposed(board, worker.memory, budget, outcome); break;
         }
     } catch (const OutOfTime&) {
         budget.out_of_time(outcome);

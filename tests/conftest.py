@@ -26,6 +26,7 @@ def boxoban() -> Path:
     return folder
 
 
+NO_BROWSER = "needs Chromium: install it (Debian: apt-get install chromium), so that `chromium` is a command"
 CHROMIUM = which("chromium") or which("google-chrome")
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -37,7 +38,7 @@ FLAGS = [
 def browser() -> Iterator[Browser]:
     """Chromium, Debian's package."""
     if CHROMIUM is None and os.environ.get("CI") != "true":
-        pytest.skip("needs chromium (Debian's package)")
+        pytest.skip(NO_BROWSER)
     assert CHROMIUM is not None, "continuous integration must have chromium"
     with sync_playwright() as playwright:
         chromium = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
@@ -54,3 +55,17 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say plainly which tests did not run for want of a browser."""
+    skipped = [
+        report.nodeid
+        for report in terminalreporter.stats.get("skipped", [])
+        if NO_BROWSER in str(report.longrepr)
+    ]
+    if skipped:
+        files = " ".join(sorted({name.partition("::")[0] for name in skipped}))
+        terminalreporter.section("browser tests did not run", yellow=True)
+        terminalreporter.write_line(f"{len(skipped)} tests did not run. Each {NO_BROWSER}. Then run:")
+        terminalreporter.write_line(f"python -m pytest {files}")

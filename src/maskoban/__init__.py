@@ -16,8 +16,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from maskoban.boards import Level, MaskobanError, read, write
-    from maskoban.diffusion.model import load
+    from maskoban.boards import Level, read, write
+    from maskoban.diffusion.loading import load
+    from maskoban.errors import MaskobanError
     from maskoban.solving import Limits, rate, solve, solve_many
     from maskoban.solving.repair import repair
 
@@ -27,10 +28,10 @@ if TYPE_CHECKING:
 # and what needs no model never loads one.
 _HOMES = {
     "Level": "maskoban.boards",
-    "MaskobanError": "maskoban.boards",
+    "MaskobanError": "maskoban.errors",
     "read": "maskoban.boards",
     "write": "maskoban.boards",
-    "load": "maskoban.diffusion.model",
+    "load": "maskoban.diffusion.loading",
     "Limits": "maskoban.solving",
     "rate": "maskoban.solving",
     "repair": "maskoban.solving",
@@ -41,6 +42,7 @@ _HOMES = {
 # What can be reached as maskoban.boards and so on, also where nobody has imported it yet.
 _PARTS = {
     "boards",
+    "nn",
     "bulk",
     "diffusion",
     "environment",

@@ -1,5 +1,5 @@
 """``python -m maskoban`` is the command line."""
 
-from maskoban.cli import main
+from maskoban.cli.app import main
 
 main()

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from maskoban.boards import FLOOR, SYMBOLS, Level, LevelFileError, MaskobanError
+from maskoban.boards import FLOOR, SYMBOLS, Level
+from maskoban.errors import FileError, MaskobanError
 
 from .strategies import boards, levels
 
@@ -144,13 +145,13 @@ def test_what_is_no_level_says_why(make, sentence):
         ),
         (
             "###\n#\t#",
-            "board, line 2, column 2: a tab inside a board, however wide that is; expected spaces, - or _",
+            "board, line 2, column 2: a tab inside a board, whose width is unknown; expected spaces, - or _",
         ),
         ("#" * 65, "board, line 1, column 65: a row of 65 cells; expected at most 64"),
         ("#\n" * 65, "board, line 65: a board of more than 64 rows; expected at most 64"),
     ],
 )
 def test_text_that_is_no_board_says_where(text, sentence):
-    with pytest.raises(LevelFileError) as caught:
+    with pytest.raises(FileError) as caught:
         Level.parse(text)
     assert str(caught.value) == sentence

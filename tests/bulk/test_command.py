@@ -1,16 +1,22 @@
-"""``maskoban bulk``: what people type, and what they are told."""
+"""``maskoban bulk``: commands, their output and their errors."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from maskoban.boards import read
+from maskoban.bulk.dataset import Dataset
 from maskoban.bulk.job import Shard
-from maskoban.cli import app
+from maskoban.cli.app import app
+from maskoban.diffusion.loading import load
+from maskoban.diffusion.sampler import SamplerConfig
+from tests.bulk.dice import write_dice
 
 
 def run(*arguments: object, code: int = 0) -> Any:
@@ -23,8 +29,8 @@ def test_make_verify_dedupe_export(dice: str, tmp_path: Path, in_process: list[S
     made = run("--count", 100, "--out", tmp_path / "a", "--model", dice, "--only-solvable", "--seed", 3)
     assert made.stdout.strip() == str(tmp_path / "a")
     assert made.stderr.startswith("100 boards: 100 solved; ")
-    assert "10 boards judged anew" in run("verify", tmp_path / "a", "--sample", 10).stdout
-    assert "; 0 boards judged anew" in run("verify", tmp_path / "a", "--sample", 0).stdout
+    assert "10 boards solved again" in run("verify", tmp_path / "a", "--sample", 10).stdout
+    assert " 0 boards solved again" in run("verify", tmp_path / "a", "--sample", 0).stdout
     run("dedupe", tmp_path / "a", tmp_path / "b")
     exported = run("export", tmp_path / "b", tmp_path / "c", "--name", "medium")
     assert exported.stdout.strip() == str(tmp_path / "c" / "medium")
@@ -35,10 +41,10 @@ def test_make_verify_dedupe_export(dice: str, tmp_path: Path, in_process: list[S
     assert one_file.stderr == "100 in all\n"
     assert len(read(tmp_path / "d.sok")) == 100
     refused = run("export", tmp_path / "a", tmp_path / "e.sok", "--test", 0, code=2).stderr
-    assert "--name, --valid and --test are for a folder, and" in refused
+    assert "--name, --valid and --test: expected a folder, but" in refused
 
 
-def test_a_damaged_dataset_is_told_line_by_line(dataset: Path) -> None:
+def test_the_problems_of_a_damaged_dataset_are_printed(dataset: Path) -> None:
     next((dataset / "data").iterdir()).unlink()
     assert "no such file" in run("verify", dataset, code=1).stdout
 
@@ -47,10 +53,10 @@ def test_a_damaged_dataset_is_told_line_by_line(dataset: Path) -> None:
     ("arguments", "said"),
     [
         (["--count", 9], "a dataset needs --count and --out"),
-        (["--count", 9, "--out", "x", "--address", "auto"], "--address is for --engine ray"),
+        (["--count", 9, "--out", "x", "--address", "auto"], "--address: expected together with --engine ray"),
         (["--count", 9, "--out", "x", "--model", "nobody"], "no model 'nobody'"),
         (["--count", 9, "--out", "/dev/null/x"], "cannot be written"),
-        (["--count", 9, "--out", "x", "--temperature", 0], "temperature must be above 0"),
+        (["--count", 9, "--out", "x", "--temperature", 0], "temperature: expected a number above 0, got 0"),
         (["verify", "nowhere"], "no dataset there"),
     ],
 )
@@ -65,5 +71,27 @@ def test_what_is_wrong_is_one_sentence(
 
 
 def test_other_settings_are_refused(dataset: Path, dice: str) -> None:
-    told = run("--count", 500, "--seed", 7, "--out", dataset, "--model", dice, "--polish", 1, code=2).stderr
-    assert "was begun with polish 0, not 1" in told
+    run("--count", 500, "--seed", 7, "--out", dataset, "--model", dice)
+    error = run("--count", 500, "--seed", 7, "--out", dataset, "--model", dice, "--polish", 1, code=2).stderr
+    assert "was started with sweeps 0, got 1" in error
+
+
+@pytest.mark.parametrize(
+    ("options", "config"),
+    [
+        ([], SamplerConfig()),
+        (["--sampler", "fast"], SamplerConfig(steps=16)),
+        (["--sampler", "best"], SamplerConfig(critic=True)),
+        (["--sampler", "best", "--temperature", 2], SamplerConfig(temperature=2.0)),
+        (["--order", "confidence", "--sweeps", 2], SamplerConfig(order="confidence", sweeps=2)),
+    ],
+)
+def test_the_sampler_is_plain_unless_options_say_otherwise(
+    options: list[object], config: SamplerConfig, tmp_path: Path, in_process: list[Shard]
+) -> None:
+    model = write_dice(tmp_path / "model", critic=True)
+    run("--count", 70, "--seed", 7, "--out", tmp_path / "out", "--model", model, *options)
+    assert asdict(config).items() <= Dataset(tmp_path / "out").settings().items()
+    boards = pq.read_table(tmp_path / "out" / "data")["tokens"].to_pylist()
+    expected = load(model).sample(70, 7, config)
+    assert boards == expected.reshape(70, -1).tolist()

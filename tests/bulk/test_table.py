@@ -1,4 +1,4 @@
-"""The same rows are the same bytes, and damaged bytes are no rows."""
+"""The same rows are the same bytes, and damaged bytes are an error."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from maskoban.boards import MaskobanError
 from maskoban.bulk.job import Job, Origin
-from maskoban.bulk.models import load_model
-from maskoban.bulk.pipeline import draw, judge
+from maskoban.bulk.pipeline import annotate, sample
 from maskoban.bulk.table import COLUMNS, parquet_bytes, read_rows, table
+from maskoban.diffusion.loading import load
+from maskoban.errors import MaskobanError
 
 
 def some_rows(dice: str, job: Job) -> pa.Table:
     shard = job.shard(0)
-    return table(judge(draw(load_model(dice, job), job, shard), job, shard, Origin("dice", "0", "1")))
+    return table(annotate(sample(load(dice), job, shard), job, shard, Origin("dice", "0", "1")))
 
 
-def test_the_columns_are_those_that_were_promised(dice: str) -> None:
+def test_columns_keep_their_order(dice: str) -> None:
     promised = "id exact_id board tokens verdict reason solution pushes moves effort rating walls repaired"
-    promised += " seed number model weights version"
+    promised += " seed number model weights version boxes box_lines"
     assert " ".join(COLUMNS) == promised
     assert some_rows(dice, Job(9)).column_names == promised.split()
 
@@ -42,12 +42,18 @@ def test_a_shard_may_be_empty() -> None:
     assert pq.ParquetFile(pa.BufferReader(data)).num_row_groups == 0
 
 
-def test_half_a_file_and_another_table_are_no_shard(dice: str) -> None:
+def test_files_of_the_first_version_have_fewer_columns(dice: str) -> None:
+    rows = some_rows(dice, Job(9)).select(list(COLUMNS)[:18])
+    assert read_rows(parquet_bytes(rows), "a").equals(rows)
+
+
+def test_half_a_file_and_another_table_are_an_error(dice: str) -> None:
     import io
 
     data = parquet_bytes(some_rows(dice, Job(40)))
     other = io.BytesIO()
     pq.write_table(pa.table({"id": ["a"]}), other)
-    for broken in (b"", data[: len(data) // 2], other.getvalue()):
-        with pytest.raises(MaskobanError, match="not a whole file"):
+    fewer = parquet_bytes(some_rows(dice, Job(9)).select(list(COLUMNS)[:17]))
+    for broken in (b"", data[: len(data) // 2], other.getvalue(), fewer):
+        with pytest.raises(MaskobanError, match="expected a whole Parquet file"):
             read_rows(broken, "a.parquet")

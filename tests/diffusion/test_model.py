@@ -14,15 +14,17 @@ import pytest
 from numpy.typing import NDArray
 
 import maskoban
-from maskoban.boards import Level, MaskobanError, Tokens
+from maskoban.boards import Level, Tokens
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, MASK, PLAYER, WALL
-from maskoban.diffusion.model import How, Model, Precision, load, model_folder, weights_hash
-from maskoban.diffusion.shipped import shipped
+from maskoban.diffusion.loading import load, model_folder, push_to_hub, shipped_models, weights_hash
+from maskoban.diffusion.model import Model
+from maskoban.diffusion.sampler import Precision, SamplerConfig, softmax
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.sample import identity
 from maskoban.training.checkpoint import named_folder
 from tests.diffusion.dummies import Dummy
 
-QUICK = 4  # network evaluations a board
+QUICK = SamplerConfig(steps=4)
 
 
 @pytest.fixture(scope="module")
@@ -31,14 +33,14 @@ def model() -> Model:
 
 
 def test_the_shipped_model_is_best_and_says_what_it_is(model: Model) -> None:
-    assert "best" in shipped()
+    assert "best" in shipped_models()
     assert model.name == "best"
     assert (model.height, model.width) == (10, 10)
     assert model.card["parameters"] > 4_000_000
 
 
 def test_sample_gives_finished_boards_inside_a_wall(model: Model) -> None:
-    boards = model.sample(3, seed=7, steps=QUICK)
+    boards = model.sample(3, seed=7, sampler=QUICK)
     assert boards.shape == (3, 10, 10)
     assert boards.dtype == np.uint8
     assert (boards < MASK).all()
@@ -47,15 +49,15 @@ def test_sample_gives_finished_boards_inside_a_wall(model: Model) -> None:
 
 
 def test_a_board_is_the_same_whatever_is_drawn_beside_it(model: Model) -> None:
-    boards = model.sample(5, seed=7, steps=QUICK)
-    assert (model.sample(2, seed=7, steps=QUICK, first=3) == boards[3:]).all()
-    assert (model.generate(5, seed=7, steps=QUICK)[4].tokens == boards[4]).all()
-    assert not (model.sample(5, seed=8, steps=QUICK) == boards).all()
+    boards = model.sample(5, seed=7, sampler=QUICK)
+    assert (model.sample(2, seed=7, sampler=QUICK, first=3) == boards[3:]).all()
+    assert (model.generate(5, seed=7, sampler=QUICK)[4].tokens == boards[4]).all()
+    assert not (model.sample(5, seed=8, sampler=QUICK) == boards).all()
 
 
 def test_a_trajectory_ends_in_the_sampled_board_and_keeps_every_probability(model: Model) -> None:
-    board = model.sample(1, seed=7, steps=QUICK, polish=1, first=1)[0]
-    commits = model.trajectory(seed=7, numbers=[1], steps=QUICK, polish=1)
+    board = model.sample(1, seed=7, sampler=SamplerConfig(steps=4, sweeps=1), first=1)[0]
+    commits = model.trajectory(seed=7, numbers=[1], sampler=SamplerConfig(steps=4, sweeps=1))
     frames = commits.frames()
     assert (frames[0, 0, 1:-1, 1:-1] == MASK).all()
     assert (frames[-1, 0] == board).all()
@@ -65,22 +67,22 @@ def test_a_trajectory_ends_in_the_sampled_board_and_keeps_every_probability(mode
     assert ((probability[1:-1, 1:-1] > 0) & (probability[1:-1, 1:-1] <= 1)).all()
 
 
-def test_a_model_polishes_as_its_card_says_unless_asked_otherwise_or_in_a_hurry(model: Model) -> None:
+def test_best_has_the_sweeps_of_the_card_unless_changed_and_none_with_fewer_steps(model: Model) -> None:
     own = Model(model.denoiser, model.card | {"polish": 2})
     three_left = np.full((10, 10), WALL, np.uint8)
     three_left[4, 2:5] = MASK
     three_left[4, 5:7] = PLAYER, FLOOR
-    hows: list[How] = [
+    changes: list[dict[str, Any]] = [
         {},
-        {"polish": None},
-        {"polish": 1},
-        {"polish": 0},
+        {"sweeps": None},
+        {"sweeps": 1},
+        {"sweeps": 0},
         {"steps": 1},
-        {"steps": 1, "polish": 1},
+        {"steps": 1, "sweeps": 1},
     ]
-    commits = [own.trajectory(seed=7, board=three_left, **how) for how in hows]
-    evaluations = [int(each.step.max()) + 1 for each in commits]
-    assert evaluations == [9, 9, 6, 3, 1, 4]
+    configs = [own.sampler("best", **change) for change in changes]
+    trajectories = [own.trajectory(seed=7, sampler=config, board=three_left) for config in configs]
+    assert [int(each.step.max()) + 1 for each in trajectories] == [9, 9, 6, 3, 1, 4]
 
 
 class Picky:
@@ -99,46 +101,91 @@ def with_critic(**card: Any) -> Model:
     return Model(Dummy(tiles, 3, 3), {"name": "picky", "critic": 1.0} | card, critic=Picky())
 
 
-OWN_WAY: list[How] = [
-    {},
-    {"critic": None},
-    {"polish": 1},
-    {"temperature": 1.0, "order": "uniform", "steps": None},
-]
-OTHERWISE: list[How] = [{"temperature": 0.8}, {"order": "confidence"}, {"steps": 3}, {"steps": 9}]
+def attempts(model: Model, sampler: str | SamplerConfig = "best") -> int:
+    """The most attempts any of 50 boards took."""
+    return int(model.trajectory(50, 3, sampler).attempts.max())
 
 
-def test_a_model_asks_its_critic_in_its_own_way_of_drawing_only() -> None:
-    for how in OWN_WAY:
-        assert with_critic().drawn(50, 3, **how).attempts.max() > 2
-        off: How = {**how, "critic": False}
-        assert with_critic().drawn(50, 3, **off).attempts.max() == 1
-    for how in OTHERWISE:
-        assert with_critic().drawn(50, 3, **how).attempts.max() == 1
-        forced: How = {**how, "critic": True}
-        assert with_critic().drawn(50, 3, **forced).attempts.max() > 2
+@pytest.mark.parametrize(
+    "change", [{}, {"critic": None}, {"sweeps": 1}, {"temperature": 1.0, "order": "uniform"}]
+)
+def test_best_uses_the_critic(change: dict[str, Any]) -> None:
+    model = with_critic()
+    assert attempts(model, model.sampler("best", **change)) > 2
+    assert attempts(model, model.sampler("best", **change | {"critic": False})) == 1
 
 
-def test_a_critic_without_a_number_on_the_card_is_not_asked() -> None:
+@pytest.mark.parametrize(
+    "change", [{"temperature": 0.8}, {"order": "confidence"}, {"steps": 3}, {"steps": 9}]
+)
+def test_another_temperature_order_or_number_of_steps_turns_the_critic_off(change: dict[str, Any]) -> None:
+    model = with_critic()
+    assert attempts(model, model.sampler("best", **change)) == 1
+    assert attempts(model, model.sampler("best", **change, critic=True)) > 2
+
+
+def test_a_critic_without_a_bound_on_the_card_is_not_used() -> None:
     silent = with_critic(critic=None)
     assert silent.critic is None
-    assert silent.drawn(50, 3).attempts.max() == 1
-    with pytest.raises(MaskobanError, match="model 'picky' has no critic"):
-        silent.sample(1, critic=True)
-    with pytest.raises(MaskobanError, match="model 'picky' has no critic"):
-        silent.trajectory(1, critic=True)
+    assert attempts(silent) == 1
+    for sample in (silent.sample, silent.trajectory):
+        with pytest.raises(MaskobanError, match="model 'picky' has no critic"):
+            sample(1, sampler=SamplerConfig(critic=True))
+
+
+def test_named_samplers() -> None:
+    model = with_critic(polish=2)
+    assert model.sampler() == SamplerConfig(sweeps=2, critic=True)
+    assert model.sampler("plain") == SamplerConfig()
+    assert model.sampler("fast") == SamplerConfig(steps=16)
+    with pytest.raises(
+        MaskobanError, match=r"^no sampler is called 'better'; expected one of best, plain, fast"
+    ):
+        model.sampler("better")
+    with pytest.raises(MaskobanError, match="model 'picky' has no int8 version"):
+        model.sampler(precision="int8")
 
 
 def test_with_a_critic_everything_shows_the_boards_that_sample_gives() -> None:
     model = with_critic()
     boards = model.sample(30, seed=3)
-    assert (boards != model.sample(30, seed=3, critic=False)).any()
+    assert (boards != model.sample(30, seed=3, sampler="plain")).any()
     assert (model.trajectory(30, seed=3).frames()[-1] == boards).all()
+    assert (model.trajectory(30, seed=3).boards == boards).all()
     assert (model.trajectory(seed=3, numbers=[17, 4]).frames()[-1] == boards[[17, 4]]).all()
-    assert (model.sample_with_probabilities(30, seed=3)[0] == boards).all()
     assert (model.generate(30, seed=3)[29].tokens == boards[29]).all()
-    unasked = model.trajectory(30, seed=3, critic=False)
-    assert (unasked.frames()[-1] == model.sample(30, seed=3, critic=False)).all()
+
+
+def test_accepted_boards_are_given_in_their_order_before_all_are_accepted() -> None:
+    model = with_critic()
+    model.denoiser.batch = 5
+    whole, given, reported = model.sample(60, seed=3), list[int](), list[int]()
+    for number, level in model.stream(60, seed=3, on_progress=lambda done, _: reported.append(done)):
+        assert (level.tokens == whole[number]).all()
+        given.append(number)
+        if number == 0:
+            assert reported[-1] < 60
+    assert given == list(range(60))
+
+
+def test_ctrl_c_is_raised_after_all_finished_boards_were_given() -> None:
+    model, given = with_critic(), list[int]()
+    model.denoiser.batch = 5
+    whole = model.sample(60, seed=3)
+
+    def stop_at_20(done: int, total: int) -> None:
+        if done >= 20:
+            raise KeyboardInterrupt
+
+    def consume() -> None:
+        for number, level in model.stream(60, seed=3, on_progress=stop_at_20):
+            assert (level.tokens == whole[number]).all()
+            given.append(number)
+
+    with pytest.raises(KeyboardInterrupt):
+        consume()
+    assert given == sorted(given)
+    assert 15 <= len(given) < 60
 
 
 def test_half_drawn_boards_are_completed_without_a_critic() -> None:
@@ -147,15 +194,15 @@ def test_half_drawn_boards_are_completed_without_a_critic() -> None:
     half[0, 0] = FLOOR
     half[2, 2] = PLAYER
     model.complete(half, n=5)
-    model.complete(half, n=5, critic=False)
+    model.complete(half, n=5, sampler="plain")
     model.trajectory(5, board=half)
     assert isinstance(model.critic, Picky)
     assert model.critic.asked == 0
-    sentence = "a critic is for boards drawn from nothing, not for half-drawn ones"
+    sentence = "a critic is for boards sampled from nothing, not for partly given ones"
     with pytest.raises(MaskobanError, match=sentence):
-        model.complete(half, critic=True)
+        model.complete(half, sampler=SamplerConfig(critic=True))
     with pytest.raises(MaskobanError, match=sentence):
-        model.trajectory(board=half, critic=True)
+        model.trajectory(board=half, sampler=SamplerConfig(critic=True))
 
 
 def test_an_exports_critic_is_loaded_when_it_is_first_asked(
@@ -172,26 +219,26 @@ def test_an_exports_critic_is_loaded_when_it_is_first_asked(
             self.facts = {"name": "exported", "critic": 1.0}
             super().__init__(np.tile([0.3, 0.7, 0, 0, 0, 0, 0], (9, 1)), 3, 3)
 
-    monkeypatch.setattr("maskoban.diffusion.onnx_denoiser.OnnxDenoiser", Exported)
-    monkeypatch.setitem(sys.modules, "maskoban.diffusion.onnx_critic", SimpleNamespace(OnnxCritic=Graph))
+    onnx = SimpleNamespace(OnnxDenoiser=Exported, OnnxCritic=Graph)
+    monkeypatch.setitem(sys.modules, "maskoban.diffusion.onnx", onnx)
     (tmp_path / "model.onnx").touch()
     (tmp_path / "model.int8.onnx").touch()
     assert load(tmp_path).critic is None  # the card has a number, but there is no critic
     (tmp_path / "critic.onnx").touch()
     for precision in get_args(Precision):
-        model = load(tmp_path, precision=precision)
-        model.sample(3, critic=False)
+        model = load(tmp_path)
+        model.sample(3, sampler=SamplerConfig(precision=precision))
         assert loaded == []
-        assert model.drawn(50).attempts.max() > 2
+        assert attempts(model, SamplerConfig(critic=True, precision=precision)) > 2
         model.sample(1)
         assert loaded == [tmp_path / "critic.onnx"]
         loaded.clear()
 
 
 def test_torch_loads_a_critic_beside_its_model(tmp_path: Path) -> None:
-    from maskoban.diffusion.critic_network import CriticNetwork
-    from maskoban.diffusion.network import InteriorNetwork
-    from maskoban.diffusion.tensorfile import save_tensors
+    from maskoban.nn.critic import CriticNetwork
+    from maskoban.nn.networks import InteriorNetwork
+    from maskoban.nn.weight_files import save_tensors
 
     tiny = {"height": 5, "width": 5, "d": 16, "blocks": 1, "heads": 1, "hidden": 16}
     preset = tiny | {"name": "tiny", "network": "interior", "dropout": 0, "diffusion_steps": 9}
@@ -202,17 +249,13 @@ def test_torch_loads_a_critic_beside_its_model(tmp_path: Path) -> None:
     assert load(tmp_path).critic is None
     save_tensors(tmp_path / "critic.safetensors", critic.added(), {})
     loaded = load(tmp_path)
-    assert (loaded.sample(3) == loaded.sample(3, critic=False)).all()  # a new critic scores 0, and c is small
+    assert (
+        loaded.sample(3) == loaded.sample(3, sampler="plain")
+    ).all()  # a new critic scores 0, and c is small
     (tmp_path / "critic.safetensors").write_bytes(b"no tensors")
-    assert load(tmp_path).sample(3, critic=False).shape == (3, 5, 5)
+    assert load(tmp_path).sample(3, sampler="plain").shape == (3, 5, 5)
     with pytest.raises(MaskobanError, match=r"critic\.safetensors: not a safetensors file, or a broken one"):
         load(tmp_path).sample(3)
-
-
-def test_probabilities_come_with_a_sample_on_request(model: Model) -> None:
-    boards, probability = model.sample_with_probabilities(2, seed=7, steps=QUICK)
-    assert (boards == model.sample(2, seed=7, steps=QUICK)).all()
-    assert probability.shape == boards.shape
 
 
 def test_the_whole_way_of_drawing_makes_boards_that_are_well_formed_and_mostly_solvable(model: Model) -> None:
@@ -238,14 +281,14 @@ def test_complete_keeps_every_given_cell(model: Model) -> None:
         ##???????#
         ##########
     """.replace("        ", ""))  # fmt: skip
-    for level in model.complete(half, n=2, seed=3, steps=QUICK):
+    for level in model.complete(half, n=2, seed=3, sampler=QUICK):
         given = half.tokens != MASK
         assert (level.tokens[given] == half.tokens[given]).all()
         assert (level.tokens < MASK).all()
 
 
 def test_a_board_with_nothing_masked_completes_to_itself(model: Model) -> None:
-    whole = model.sample(1, seed=7, steps=QUICK)[0]
+    whole = model.sample(1, seed=7, sampler=QUICK)[0]
     assert (model.complete(whole)[0].tokens == whole).all()
 
 
@@ -270,14 +313,14 @@ def crowded(symbols: str) -> np.ndarray:
 @pytest.mark.parametrize(
     ("board", "sentence"),
     [
-        (room(r1c1="@", r5c5="@"), "the board has 2 players already, and a board has one"),
-        (room(r1c1="@", r5c5="+", r6c6="+"), "the board has 3 players already, and a board has one"),
-        (room(r0c3="$"), "the border must be all wall, but row 0, column 3 (from 0) is not; this model needs one"),
+        (room(r1c1="@", r5c5="@"), "the board has 2 players; expected at most one"),
+        (room(r1c1="@", r5c5="+", r6c6="+"), "the board has 3 players; expected at most one"),
+        (room(r0c3="$"), "the border must be wall, but row 0, column 3 (from 0) is not"),
         (room(r9c9="?"), None),  # it becomes wall
         (crowded("@$$$."), "the board has 3 boxes and 1 goals, and 1 masked cells cannot make up the difference"),
         (crowded("$$.."), None),  # the one cell becomes the player
         (crowded("$..") , "the board has 1 boxes and 2 goals, and 1 masked cells cannot make up the difference"),
-        (room(r1c1="@") + 9 * np.eye(10, dtype=np.uint8), "row 0, column 0 (from 0) holds 9, which is no tile"),
+        (room(r1c1="@") + 9 * np.eye(10, dtype=np.uint8), "row 0, column 0 (from 0) holds 9; expected a tile, 0 to 7"),
         (np.full((8, 8), WALL, np.uint8), "the board is 8x8, but model 'best' draws 10x10 boards; surround it with #"),
         (np.full((8, 12), WALL, np.uint8), "the board is 8x12, but model 'best' draws 10x10 boards"),
     ],
@@ -286,7 +329,7 @@ def test_impossible_demands_are_refused_with_a_sentence(
     model: Model, board: np.ndarray, sentence: str | None
 ) -> None:
     if sentence is None:
-        assert model.complete(board, steps=1)
+        assert model.complete(board, sampler=SamplerConfig(steps=1))
         return
     with pytest.raises(MaskobanError) as caught:
         model.complete(board)
@@ -294,43 +337,26 @@ def test_impossible_demands_are_refused_with_a_sentence(
 
 
 def test_a_board_of_nothing_but_masks_is_drawn_from_nothing(model: Model) -> None:
-    plain: dict[str, Any] = {"steps": 2, "critic": False}
-    (completed,) = model.complete(np.full((10, 10), MASK, np.uint8), seed=3, steps=2)
-    assert np.array_equal(completed.tokens, model.sample(1, seed=3, **plain)[0])
-
-
-@pytest.mark.parametrize(
-    ("how", "sentence"),
-    [
-        ({"temperature": 0.0}, "the temperature must be above 0, not 0"),
-        ({"temperature": float("nan")}, "the temperature must be above 0, not nan"),
-        ({"steps": 0}, "drawing needs at least 1 step, not 0"),
-        ({"polish": -1}, "the number of polish sweeps cannot be negative, and is -1"),
-        ({"order": "random"}, "the reveal order is 'uniform' or 'confidence', not 'random'"),
-    ],
-)
-def test_impossible_ways_of_drawing_are_refused(model: Model, how: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(MaskobanError) as caught:
-        model.sample(1, **how)
-    assert str(caught.value) == sentence
+    (completed,) = model.complete(np.full((10, 10), MASK, np.uint8), seed=3, sampler=QUICK)
+    assert np.array_equal(completed.tokens, model.sample(1, seed=3, sampler=QUICK)[0])
 
 
 def test_no_boards_are_refused(model: Model) -> None:
     for none in (model.sample, model.generate, partial(model.complete, room(r1c1="@"))):
-        with pytest.raises(MaskobanError, match="the number of boards must be at least 1, not 0"):
+        with pytest.raises(MaskobanError, match="number of boards: expected at least 1, got 0"):
             none(n=0)
 
 
 def test_filters_keep_the_first_that_pass(model: Model) -> None:
-    plain = model.generate(12, seed=5, steps=16)
-    solvable = model.generate(2, seed=5, steps=16, only_solvable=True)
+    plain = model.generate(12, seed=5, sampler="fast")
+    solvable = model.generate(2, seed=5, sampler="fast", only_solvable=True)
     expected = [level for level in plain if maskoban.solve(level).solved][:2]
     assert [level.tokens.tolist() for level in solvable[: len(expected)]] == [
         e.tokens.tolist() for e in expected
     ]
-    (easy,) = model.generate(1, seed=5, steps=16, difficulty="easy")
-    assert maskoban.rate(easy).word == "easy"
-    (four,) = model.generate(1, seed=5, steps=16, boxes=4)
+    (easy,) = model.generate(1, seed=5, sampler="fast", difficulty="easy")
+    assert maskoban.rate(easy).difficulty == "easy"
+    (four,) = model.generate(1, seed=5, sampler="fast", boxes=4)
     assert np.isin(four.tokens, (BOX, BOX_ON_GOAL)).sum() == 4
 
 
@@ -338,8 +364,8 @@ def test_a_filter_that_nothing_passes_gives_up_with_a_sentence(
     monkeypatch: pytest.MonkeyPatch, model: Model
 ) -> None:
     monkeypatch.setattr("maskoban.diffusion.model.RAREST", 4)
-    with pytest.raises(MaskobanError, match=r"only 0 of 4 boards drawn were as asked \(40 boxes\); gave up"):
-        model.generate(1, seed=5, steps=QUICK, boxes=40)
+    with pytest.raises(MaskobanError, match=r"only 0 of 4 sampled boards match \(40 boxes\); gave up"):
+        model.generate(1, seed=5, sampler=QUICK, boxes=40)
     with pytest.raises(
         MaskobanError, match="difficulty is one of easy, medium, hard, expert, not 'fiendish'"
     ):
@@ -347,43 +373,35 @@ def test_a_filter_that_nothing_passes_gives_up_with_a_sentence(
 
 
 def test_int8_draws_much_the_same_probabilities(model: Model) -> None:
-    tokens = model.sample(8, seed=2, steps=16)[:, 1:-1, 1:-1].reshape(8, 64)
+    tokens = model.sample(8, seed=2, sampler="fast")[:, 1:-1, 1:-1].reshape(8, 64)
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 64, (8, 1))
     np.put_along_axis(tokens, cells, MASK, 1)
     t = np.ones(8, np.int64)
-    from maskoban.diffusion.sampler import probabilities
-
-    exact = probabilities(model.denoiser.logits(tokens, t, cells), 1.0)
-    small = probabilities(load(precision="int8").denoiser.logits(tokens, t, cells), 1.0)
+    int8 = model._denoiser(SamplerConfig(precision="int8"))
+    exact, small = (softmax(denoiser.logits(tokens, t, cells)) for denoiser in (model.denoiser, int8))
     assert np.abs(exact - small).sum(-1).mean() / 2 < 0.05
     assert (exact != small).any()
 
 
-@pytest.mark.parametrize(
-    ("source", "kind", "sentence"),
-    [
-        ("no-such-model", {}, "no model 'no-such-model': shipped are best"),
-        ("best", {"precision": "fp8"}, "precision is one of fp32, int8, not 'fp8'"),
-        ("best", {"precision": "int8", "device": "cuda"}, "best: int8 is for exported models on a cpu"),
-    ],
-)
-def test_what_cannot_be_loaded_says_why(source: str, kind: dict[str, Any], sentence: str) -> None:
-    with pytest.raises(MaskobanError) as caught:
-        load(source, **kind)
-    assert str(caught.value).startswith(sentence)
+def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
+    with pytest.raises(MaskobanError, match=r"^no model 'no-such-model': expected one of best"):
+        load("no-such-model")
+    (tmp_path / "passwd").write_text("root")
+    with pytest.raises(
+        MaskobanError, match=r": not a model; expected model\.onnx or a checkpoint in that folder$"
+    ):
+        load(tmp_path)
 
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_a_model_needs_a_thread(threads: int) -> None:
-    with pytest.raises(MaskobanError, match=f"a model computes with 1 thread or more, not {threads}"):
+    with pytest.raises(MaskobanError, match=f"threads: expected at least 1, got {threads}"):
         load(threads=threads)
 
 
 def test_a_graph_is_loaded_by_its_folder(tmp_path: Path) -> None:
-    with pytest.raises(
-        MaskobanError, match=r"model\.int8\.onnx: a model is loaded by its folder, in int8 with"
-    ):
+    with pytest.raises(MaskobanError, match=r"model\.int8\.onnx: expected the folder of the model"):
         load(tmp_path / "model.int8.onnx")
 
 
@@ -397,7 +415,7 @@ def test_a_graph_that_does_not_say_what_it_draws_is_refused(tmp_path: Path, mode
     assert model.folder is not None
     for file in ("model.onnx", "model.safetensors"):
         (tmp_path / file).write_bytes((model.folder / file).read_bytes().replace(b'"margin"', b'"margon"'))
-    with pytest.raises(MaskobanError, match=r"model\.onnx: .* nothing in it says 'margin'$"):
+    with pytest.raises(MaskobanError, match=r"model\.onnx: .*margin"):
         load(tmp_path)
 
 
@@ -409,7 +427,7 @@ def test_weights_missing_beside_the_graph_are_missed(tmp_path: Path, model: Mode
 
 
 def test_without_torch_another_device_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "maskoban.diffusion.torch_model", None)
+    monkeypatch.setitem(sys.modules, "maskoban.nn.runtime", None)
     with pytest.raises(MaskobanError, match=r"best on cuda needs torch: pip install 'maskoban\[train\]'"):
         load("best", device="cuda")
 
@@ -422,7 +440,7 @@ def test_a_hub_id_is_downloaded(monkeypatch: pytest.MonkeyPatch, model: Model) -
         return str(model.folder)
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=download))
-    assert Model.from_pretrained("somebody/boards").name == "best"
+    assert load("somebody/boards").name == "best"
     assert asked == [("somebody/boards", ["model.*", "critic.*", "README.md"])]
 
 
@@ -437,11 +455,11 @@ def test_an_export_is_uploaded_with_its_card(monkeypatch: pytest.MonkeyPatch, mo
             sent.update(what)
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(HfApi=Api))
-    assert model.push_to_hub("somebody/boards") == "https://hub.example/somebody/boards"
+    assert push_to_hub(model, "somebody/boards") == "https://hub.example/somebody/boards"
     assert sent["folder_path"] == model.folder
     assert sent["allow_patterns"] == ["model.*", "critic.*", "README.md"]
     with pytest.raises(MaskobanError, match="was not loaded from an export"):
-        Model(model.denoiser, {}).push_to_hub("somebody/boards")
+        push_to_hub(Model(model.denoiser, {}), "somebody/boards")
 
 
 def test_weights_are_told_apart_by_their_files(model: Model, tmp_path: Path) -> None:
@@ -459,7 +477,7 @@ def test_weights_are_told_apart_by_their_files(model: Model, tmp_path: Path) -> 
 
 
 def test_a_board_as_text_is_refused_in_a_sentence() -> None:
-    with pytest.raises(MaskobanError, match="a board is a Level or an array of tokens, not a str"):
+    with pytest.raises(MaskobanError, match="board: expected a Level or an array of tokens, got a str"):
         load().complete("#?#")  # type: ignore[arg-type]
 
 
@@ -478,12 +496,12 @@ def test_a_path_is_a_path_and_only_the_bare_word_a_shipped_model(
 
 @pytest.mark.parametrize("seed", [1.5, None, "7", 2**64, -(2**63) - 1])
 def test_a_seed_is_a_whole_number_of_64_bits(model: Model, seed: Any) -> None:
-    with pytest.raises(MaskobanError, match="a seed is a whole number of 64 bits, not "):
-        model.sample(1, seed=seed, steps=1)
+    with pytest.raises(MaskobanError, match="seed: expected a whole number of 64 bits, got "):
+        model.sample(1, seed=seed, sampler=QUICK)
 
 
 def test_boards_are_counted_from_zero_and_have_a_box(model: Model) -> None:
-    with pytest.raises(MaskobanError, match="boards of a seed are counted from 0, not -1"):
-        model.sample(1, first=-1, steps=1)
+    with pytest.raises(MaskobanError, match="numbers of boards: expected 0 or more, got -1"):
+        model.sample(1, first=-1, sampler=QUICK)
     with pytest.raises(MaskobanError, match="a board has at least 1 box, not 0"):
-        model.generate(1, boxes=0, steps=1)
+        model.generate(1, boxes=0)

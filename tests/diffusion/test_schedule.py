@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from maskoban.diffusion.schedule import alpha, masked_share, uncapped_weight, weights
+from maskoban.diffusion.schedule import (
+    alpha,
+    masked_share,
+    register_schedule,
+    time_at,
+    uncapped_weight,
+    weights,
+)
+from maskoban.errors import MaskobanError
 
 
 def test_both_schedules_start_whole_and_end_masked() -> None:
@@ -44,3 +53,21 @@ def test_a_cap_of_one_is_the_elbo_on_the_linear_schedule() -> None:
     steps = cells = 64
     elbo = [(steps / t) * t / cells for t in range(1, steps + 1)]
     assert weights("linear", steps, cap=1.0)[1:].tolist() == pytest.approx(elbo)
+
+
+@pytest.mark.parametrize("schedule", ["linear", "cosine"])
+def test_time_at_is_the_inverse_of_the_masked_share(schedule: str) -> None:
+    masked = np.array([0, 1, 17, 50, 99, 100, 17])
+    t = time_at(schedule, masked, 100, 64)
+    assert [100 * (1 - alpha(schedule, each, 64)) for each in t] == pytest.approx(masked.tolist())
+    assert time_at("cosine", masked, 100, 64) == pytest.approx(2 * 64 / math.pi * np.arccos(1 - masked / 100))
+
+
+@pytest.mark.parametrize("alpha", [lambda u: 1 - u / 2, lambda u: 0.9 - 0.9 * u, lambda u: max(1 - 2 * u, 0)])
+def test_a_schedule_falls_from_one_to_zero(alpha: Callable[[float], float]) -> None:
+    with pytest.raises(
+        MaskobanError, match="schedule 'mine': expected alpha to fall from 1 at u = 0 to 0 at u = 1"
+    ):
+        register_schedule("mine", alpha)
+    with pytest.raises(MaskobanError, match="no schedule is called 'mine'; expected one of linear, cosine"):
+        masked_share("mine", 10)

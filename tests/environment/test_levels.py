@@ -1,137 +1,24 @@
-"""Where levels come from: files, folders, arrays, and a model that never runs out."""
+"""Sets of levels from files, folders, arrays and datasets, and curricula over them."""
 
 from __future__ import annotations
 
 import os
-import pickle
 import sys
-from contextlib import chdir, closing
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
-from maskoban import Level, MaskobanError, load, solve, write
-from maskoban.boards import Tokens
-from maskoban.environment import ID, DrawnLevels, LevelSet, SokobanEnv, SokobanVectorEnv
+from maskoban import Level, MaskobanError, solve_many, write
+from maskoban.boards.synth import synthesize
+from maskoban.cli.app import app
+from maskoban.environment import ID, Curriculum, LevelSet, SokobanEnv, SokobanVectorEnv, SynthLevels
+from maskoban.solving import rate_many, solves
 
 SOLVABLE = ["#@ $.#", "#.$ @#", "#@$ .#", "#. $@#"]
-UNSOLVABLE, SOLVED, NO_PLAYER = "#@.$ #", "#@ * #", "#  $.#"
-
-
-class Scripted:
-    """A model whose boards are known: one of a list after the other, round and round."""
-
-    name, height, width = "scripted", 1, 6
-
-    def __init__(self, boards: list[str]) -> None:
-        self.boards, self.drawn = np.stack([Level.parse(board).tokens for board in boards]), []
-        self.critic: set[bool | None] = set()
-
-    def sample(
-        self, n: int, seed: int, *, first: int, steps: int | None, critic: bool | None = None
-    ) -> Tokens:
-        self.drawn.append(n)
-        self.critic.add(critic)
-        return self.boards[(seed + np.arange(first, first + n)) % len(self.boards)]
-
-    def titled(self, board: Tokens, seed: int, number: int) -> Level:
-        return Level(board, title=f"{self.name} {seed}-{number}")
-
-
-def played(env: SokobanEnv, episodes: int, seed: int = 0) -> list[str]:
-    """The titles of the levels that so many episodes are played on."""
-    return [env.reset(seed=seed if i == 0 else None)[1]["level"].title for i in range(episodes)]
-
-
-def test_every_board_of_a_seed_that_can_be_solved_is_played_once() -> None:
-    script: Any = Scripted([UNSOLVABLE, SOLVABLE[0], SOLVED, NO_PLAYER, SOLVABLE[1]])
-    env = SokobanEnv(DrawnLevels(script))
-    assert played(env, 5) == [f"scripted 0-{number}" for number in (1, 4, 6, 9, 11)]
-    assert played(env, 2, seed=3) == ["scripted 3-1", "scripted 3-3"]
-
-
-def test_boards_are_chosen_by_difficulty_and_boxes() -> None:
-    script: Any = Scripted([UNSOLVABLE, SOLVABLE[0], SOLVABLE[1]])
-    assert played(SokobanEnv(DrawnLevels(script, difficulty="easy", boxes=1)), 2) == played(
-        SokobanEnv(DrawnLevels(script)), 2
-    )
-    with pytest.raises(MaskobanError, match=r"were playable and solvable, expert; gave up"):
-        SokobanEnv(DrawnLevels(script, difficulty="expert")).reset(seed=0)
-    with pytest.raises(MaskobanError, match=r"were playable and solvable, 7 boxes; gave up"):
-        SokobanEnv(DrawnLevels(script, boxes=7)).reset(seed=0)
-
-
-def test_those_that_can_be_played_but_not_solved_are_played_on_request() -> None:
-    script: Any = Scripted([UNSOLVABLE, SOLVED, NO_PLAYER, SOLVABLE[0]])
-    assert played(SokobanEnv(DrawnLevels(script, only_solvable=False)), 3) == [
-        "scripted 0-0",
-        "scripted 0-3",
-        "scripted 0-4",
-    ]
-
-
-def test_no_critic_is_asked_however_boards_are_drawn() -> None:
-    for steps in (16, None):
-        script: Any = Scripted(SOLVABLE)
-        played(SokobanEnv(DrawnLevels(script, steps=steps)), 3)
-        assert script.critic == {False}
-
-
-def test_batches_grow_and_do_not_change_what_is_drawn() -> None:
-    scripts: list[Any] = [Scripted(SOLVABLE) for _ in range(3)]
-    sequences = [
-        played(SokobanEnv(DrawnLevels(script, batch=batch)), 40)
-        for script, batch in zip(scripts, (1, 8, 1000), strict=True)
-    ]
-    assert sequences[0] == sequences[1] == sequences[2] == [f"scripted 0-{i}" for i in range(40)]
-    assert scripts[0].drawn == [1] * 40
-    assert scripts[1].drawn == [1, 2, 4, 8, 8, 8, 8, 8]
-    assert scripts[2].drawn == [1, 2, 4, 8, 16, 32]
-
-
-def test_many_environments_share_few_boards_unless_told_otherwise() -> None:
-    script: Any = Scripted(SOLVABLE)
-    SokobanVectorEnv(64, DrawnLevels(script)).reset(seed=0)
-    assert sum(script.drawn) == 16
-    for episodes, boards in ((1, 8), (2, 4), (8, 1)):
-        envs = SokobanVectorEnv(8, DrawnLevels(script, episodes_per_board=episodes), max_episode_steps=1)
-        seen, _ = envs.reset(seed=0)
-        numbers = np.arange(8) // episodes
-        assert np.array_equal(seen, script.sample(boards, 0, first=0, steps=None)[numbers])
-        envs.step(np.zeros(8, int))
-        following = envs.step(np.zeros(8, int))[0]
-        assert np.array_equal(following, script.sample(boards, 0, first=boards, steps=None)[numbers])
-
-
-def test_a_model_that_draws_nothing_playable_is_given_up_on() -> None:
-    script: Any = Scripted([UNSOLVABLE])
-    with pytest.raises(
-        MaskobanError, match=r"only 0 of 15\d\d boards drawn were playable and solvable; gave up"
-    ):
-        SokobanEnv(DrawnLevels(script)).reset(seed=0)
-    with pytest.raises(MaskobanError, match="batch and episodes_per_board must be at least 1"):
-        DrawnLevels(script, batch=0)
-
-
-def test_a_wish_that_one_board_in_three_hundred_fulfils_is_not_given_up_on() -> None:
-    rng = np.random.default_rng(5)
-    boards = np.array([UNSOLVABLE, SOLVABLE[0]])[(rng.random(20_000) < 1 / 300).astype(int)]
-    script: Any = Scripted(boards.tolist())
-    gaps = np.diff(np.flatnonzero(boards == SOLVABLE[0]))
-    assert gaps.max() > 1000  # which happens, in the long run
-    assert len(played(SokobanEnv(DrawnLevels(script, batch=64)), len(gaps))) == len(gaps) > 40
-
-
-def test_the_shipped_model_draws_solvable_boards_the_same_for_the_same_seed() -> None:
-    env = gymnasium.make(ID)
-    board, info = env.reset(seed=7)
-    assert solve(info["level"]).solved
-    drawn = load().generate(1, seed=7, only_solvable=True, steps=16)
-    assert [info["level"]] == drawn
-    assert np.array_equal(board, drawn[0].tokens)
 
 
 def test_levels_from_a_file_a_folder_an_array_and_a_list(tmp_path: Path) -> None:
@@ -161,25 +48,6 @@ def test_levels_of_many_sizes_come_through_a_pipe(monkeypatch: pytest.MonkeyPatc
     with os.fdopen(reading) as piped:
         monkeypatch.setattr(sys, "stdin", piped)
         assert SokobanEnv("-").observation_space.shape == (1, 6)
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere processes are not forked")
-def test_a_model_that_has_drawn_is_shared_with_forked_environments() -> None:
-    levels = DrawnLevels(steps=2, only_solvable=False)
-    SokobanEnv(levels).reset(seed=0)
-    with closing(gymnasium.make_vec(ID, 2, "async", {"context": "fork"}, levels=levels)) as envs:
-        envs.reset_async(seed=5)
-        seen, _ = envs.reset_wait(timeout=60)
-    assert np.array_equal(seen[0], SokobanEnv(levels).reset(seed=5)[0])
-
-
-def test_a_model_can_be_sent_to_another_process() -> None:
-    model = load()
-    model.sample(1, seed=3, steps=1)
-    kept = pickle.dumps(model)
-    with chdir(os.sep):
-        copy = pickle.loads(kept)
-    assert np.array_equal(copy.sample(2, seed=3), model.sample(2, seed=3))
 
 
 def test_levels_of_many_sizes_are_filled_up_with_wall_and_told_as_they_were(tmp_path: Path) -> None:
@@ -243,8 +111,6 @@ def test_at_random_the_index_tells_which_level_it_is() -> None:
     for seed in range(10):
         info = env.reset(seed=seed)[1]
         assert str(info["level"]) == SOLVABLE[info["level_index"]]
-    script: Any = Scripted([UNSOLVABLE, SOLVABLE[0]])
-    assert SokobanEnv(DrawnLevels(script)).reset(seed=0)[1]["level_index"] == 1
 
 
 def test_some_levels_of_a_set_are_a_set() -> None:
@@ -255,18 +121,17 @@ def test_some_levels_of_a_set_are_a_set() -> None:
     assert some.order == "sequential"
     assert len(LevelSet(levels.boards[0])) == 1
     for wrong in ([True, False, False, True], [1.5], [4], [-1], []):
-        with pytest.raises(MaskobanError, match="levels are numbered from 0 to 3; expected such numbers"):
+        with pytest.raises(MaskobanError, match="indices: expected numbers from 0 to 3"):
             levels.subset(wrong)  # type: ignore[arg-type]
 
 
 def test_an_order_that_cannot_be() -> None:
     wrong: Any = "backwards"
     for levels in (SOLVABLE, LevelSet(SOLVABLE)):
-        with pytest.raises(MaskobanError, match="an order is one of random, sequential, not 'backwards'"):
+        with pytest.raises(MaskobanError, match="order: expected one of random, sequential, got 'backwards'"):
             SokobanEnv(levels, order=wrong)
-    script: Any = Scripted(SOLVABLE)
-    with pytest.raises(MaskobanError, match="order is for a set of levels; boards of a model are played as"):
-        SokobanVectorEnv(2, DrawnLevels(script), order="sequential")
+    with pytest.raises(MaskobanError, match="order: expected none, for levels that are not a set"):
+        SokobanVectorEnv(2, SynthLevels(6, 6, boxes=1), order="sequential")
 
 
 def test_a_real_collection_can_be_played(boxoban: Path) -> None:
@@ -275,3 +140,111 @@ def test_a_real_collection_can_be_played(boxoban: Path) -> None:
     envs = SokobanVectorEnv(2000, levels)
     seen, _ = envs.reset(seed=0)
     assert len({board.tobytes() for board in seen}) > 800
+
+
+def test_solutions_and_fewest_pushes_of_a_set() -> None:
+    levels = LevelSet(["#@ $.#", "#@.$ #", "#@$ .#"])
+    assert levels.solutions == ["rR", "", "RR"]
+    env = SokobanEnv(levels, order="sequential", optimal_pushes=True)
+    assert [env.reset()[1]["optimal_pushes"] for _ in range(3)] == [1, -1, 2]
+    assert env.step(0)[4]["optimal_pushes"] == 2
+    envs = SokobanVectorEnv(3, levels, order="sequential", optimal_pushes=True, autoreset_mode="SameStep")
+    assert envs.reset()[1]["optimal_pushes"].tolist() == [1, -1, 2]
+    envs.step(np.full(3, 3))
+    final = envs.step(np.full(3, 3))[4]["final_info"]
+    assert final["_optimal_pushes"].tolist() == [True, False, True]
+    assert final["optimal_pushes"].tolist() == final["pushes"].tolist() == [1, 0, 2]
+    assert "optimal_pushes" not in SokobanEnv(levels).reset()[1]
+
+
+def test_the_solved_boards_of_a_bulk_dataset_with_their_solutions(tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["bulk", "--count", "12", "--out", f"{tmp_path}/dataset"])
+    assert done.exit_code == 0, done.output
+    levels = LevelSet.read(tmp_path / "dataset")
+    assert levels.shape == (10, 10)
+    assert 0 < len(levels) < 12, "some cannot be solved"
+    assert all(map(solves, levels, levels.solutions))
+    assert np.array_equal(levels.optimal_pushes, solve_many(levels.boards, "pushes").pushes)
+    SokobanVectorEnv(4, tmp_path / "dataset").reset(seed=0)
+
+
+def chosen(envs: SokobanVectorEnv, episodes: int) -> np.ndarray:
+    """How often each level is begun while all environments step into the wall on the left."""
+    before = envs.games.supply.arrays["plays"].copy()  # type: ignore[union-attr]
+    envs.step_many(np.full((2 * episodes // envs.num_envs, envs.num_envs), 2))
+    return envs.games.supply.arrays["plays"] - before  # type: ignore[union-attr]
+
+
+def test_levels_that_are_solved_half_of_the_time_come_most_often() -> None:
+    # Right solves the first always, the second never; which of the others is solved depends on the environment.
+    levels = ["#@$.#", "#.$@#", "#@$.#"]
+    envs = SokobanVectorEnv(64, Curriculum(levels, every=64), max_episode_steps=1)
+    infos = envs.reset(seed=1)[1]
+    for step in range(4000):
+        half = (infos["level_index"] == 2) & (np.arange(64) % 2 == step // 2 % 2)
+        infos = envs.step(np.where(half, 0, 3))[4]
+    plays = envs.games.supply.arrays["plays"]  # type: ignore[union-attr]
+    assert plays[2] > 4 * max(plays[0], plays[1])
+    assert plays.min() > 100, "the others still come"
+
+
+@pytest.mark.parametrize("by", ["boxes", "size", [5, 7.5, 7.5, 9]])
+def test_the_next_stage_opens_when_the_agent_solves_enough(by: Any) -> None:
+    levels = ["#@$.#", "#@$ $..#", "#@$.$ .#", "#@$ $. $..#"]
+    envs = SokobanVectorEnv(64, Curriculum(levels, by, every=640), max_episode_steps=1)
+    envs.reset(seed=2)
+    assert chosen(envs, 6400).tolist()[1:] == [0, 0, 0], "nothing is solved, and nothing new comes"
+    envs.step_many(np.full((20, 64), 3))  # solves the first
+    plays = chosen(envs, 64_000)
+    assert plays[3] == 0
+    assert plays[0] / plays.sum() == pytest.approx(0.5, abs=0.02)
+    assert plays[1] / plays.sum() == pytest.approx(0.25, abs=0.02)
+
+
+def test_a_curriculum_by_difficulty_begins_with_easy_levels() -> None:
+    hard = synthesize(200, seed=3)
+    difficulties = np.array([rating.difficulty for rating in rate_many(hard)])
+    assert len(set(difficulties)) > 1
+    envs = SokobanVectorEnv(500, Curriculum(LevelSet(hard), "difficulty"))
+    assert set(difficulties[envs.reset(seed=0)[1]["level_index"]]) == {"easy"}
+
+
+def test_a_curriculum_is_the_same_for_the_same_seed_and_play() -> None:
+    levels = synthesize(50, 6, 6, 1, seed=1)
+    runs = []
+    for seed in (7, 7, 8):
+        envs = SokobanVectorEnv(32, Curriculum(levels, every=100), max_episode_steps=20)
+        envs.reset(seed=seed)
+        for action in np.random.default_rng(0).integers(4, size=(500, 32)):
+            envs.step(action)
+        runs.append(envs.games.values["level_index"].tolist())
+    assert runs[0] == runs[1] != runs[2]
+
+
+def test_weights_of_ones_own() -> None:
+    calls = []
+
+    def weigh(ended: np.ndarray, solved: np.ndarray) -> list[float]:
+        calls.append((ended.tolist(), solved.tolist()))
+        return [0, 1, 3, 0]
+
+    envs = SokobanVectorEnv(10, Curriculum(SOLVABLE, weigh, every=1000), max_episode_steps=1)
+    envs.reset(seed=0)
+    plays = chosen(envs, 40_000)
+    assert plays[[0, 3]].tolist() == [0, 0]
+    assert plays[2] / plays[1] == pytest.approx(3, rel=0.1)
+    ended, solved = map(np.sum, calls[1])
+    assert (abs(ended - 1000) <= 10, solved) == (True, 0)
+
+
+def test_curricula_that_cannot_be() -> None:
+    def refusal(*args: Any, **kwargs: Any) -> str:
+        with pytest.raises(MaskobanError) as caught:
+            SokobanEnv(Curriculum(SOLVABLE, *args, **kwargs)).reset(seed=0)
+        return str(caught.value)
+
+    assert refusal("age") == "by: expected success, difficulty, boxes, size or an array, got 'age'"
+    assert refusal([1, 2]) == "by: expected 4 numbers, got int64 of shape (2,)"
+    assert refusal(every=0).startswith("every and stages: expected at least 1")
+    assert refusal(lambda ended, solved: [1, 1]).startswith("weights of levels: expected 4 numbers")
+    assert refusal(lambda ended, solved: [0, 0, 0, 0]).startswith("weights of levels: expected 4 numbers")

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import pickle
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from maskoban import _core
-from maskoban.boards import BOX, BOX_ON_GOAL, FLOOR, Level, Tokens
-from maskoban.environment import ACTIONS, SokobanEnv, SokobanVectorEnv
+from maskoban.boards import BOX, BOX_ON_GOAL, Level, Tokens
+from maskoban.boards.synth import synthesize
+from maskoban.environment import ACTIONS, LevelSet, SokobanEnv, SokobanVectorEnv
+from maskoban.environment.games import Games
 from maskoban.solving.replay import IllegalStepError, play
 
+from . import reference
 from .strategies import actions, playable
 
 
@@ -71,6 +75,7 @@ def test_the_plain_environment_plays_by_the_rules(board: Tokens, wishes: list[in
             "moves": expected.moves,
             "pushes": expected.pushes,
             "level_index": 0,
+            "level_plays": 1,
         }
 
 
@@ -96,6 +101,80 @@ def test_the_vectorised_environment_plays_by_the_rules(games: list[tuple[Tokens,
                     assert infos[key][i] == getattr(steps[step], key)
 
 
+@settings(deadline=None, max_examples=300)
+@given(playable(), actions)
+def test_the_reference_in_numpy_plays_by_the_rules(board: Tokens, wishes: list[int]) -> None:
+    for wish, expected in zip(wishes, by_the_rules(board, wishes), strict=False):
+        (board,), (reward,), (solved,) = reference.step(board[None], np.array([wish]))
+        assert np.array_equal(board, expected.board)
+        assert np.isclose(reward, expected.reward)
+        assert solved == expected.terminated
+
+
+LEVELS = LevelSet(np.concatenate([synthesize(300, 7, 8, boxes, seed=boxes) for boxes in (1, 2, 3)]))
+
+
+@pytest.mark.parametrize("kind", ["tokens", "planes", "boxoban", "rgb"])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_half_a_million_random_steps_go_by_the_rules(kind: Any, threads: int) -> None:
+    n, limit = 1000, 40
+    envs = SokobanVectorEnv(n, LEVELS, kind, max_episode_steps=limit, threads=threads)
+    observations, infos = envs.reset(seed=3)
+    boards, steps, over = LEVELS.boards[infos["level_index"]], np.zeros(n, int), np.zeros(n, bool)
+    solved_episodes = 0
+    for chosen in np.random.default_rng(4).integers(4, size=(500, n)):
+        observations, rewards, terminated, truncated, infos = envs.step(chosen)
+        after, expected, solved = reference.step(boards, chosen)
+        steps = np.where(over, 0, steps + 1)
+        boards = np.where(over[:, None, None], LEVELS.boards[infos["level_index"]], after)
+        assert np.array_equal(observations, reference.observe(kind, boards))
+        assert np.allclose(rewards, np.where(over, 0, expected))
+        assert np.array_equal(terminated, solved & ~over)
+        assert np.array_equal(truncated, steps == limit)
+        assert np.array_equal(infos["_level"], over)
+        assert np.array_equal(infos["boxes_on_goals"], (boards == BOX_ON_GOAL).sum((1, 2)))
+        over = terminated | truncated
+        solved_episodes += int(terminated.sum())
+    assert solved_episodes > 1000
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
+def test_many_steps_in_one_call_are_the_same_as_one_call_a_step(mode: str, threads: int) -> None:
+    def made() -> SokobanVectorEnv:
+        return SokobanVectorEnv(
+            50, LEVELS, "planes", max_episode_steps=30, autoreset_mode=mode, threads=threads
+        )
+
+    one, many = made(), made()
+    one.reset(seed=5)
+    many.reset(seed=5)
+    chosen = np.random.default_rng(6).integers(4, size=(300, 50))
+    steps = []
+    for action in chosen:
+        *arrays, last = one.step(action)
+        steps.append([array.copy() for array in arrays[1:]])
+    observations, *rows, infos = many.step_many(chosen)
+    assert np.array_equal(observations, arrays[0])
+    for mine, theirs in zip(rows, zip(*steps, strict=True), strict=True):
+        assert np.array_equal(mine, np.stack(theirs))
+    assert infos.keys() == last.keys()
+    for key in infos.keys() - {"final_info"}:
+        assert np.array_equal(infos[key], last[key])
+
+
+def test_random_steps_depend_on_the_seed_only() -> None:
+    def observed(seed: int, *lengths: int) -> np.ndarray:
+        envs = SokobanVectorEnv(20, LEVELS, max_episode_steps=15)
+        envs.reset(seed=seed)
+        rewards = [envs.step_many(length)[1] for length in lengths]
+        assert np.unique(np.concatenate(rewards).round(1)).tolist() == [-1.1, -0.1, 0.0, 0.9, 10.9]
+        return envs.games.boards.copy()
+
+    assert np.array_equal(observed(3, 400), observed(3, 150, 250))
+    assert not np.array_equal(observed(3, 400), observed(4, 400))
+
+
 def rewards_of(board: str, wishes: str) -> list[float]:
     """The rewards of a game, its actions written as in LURD."""
     env = SokobanEnv(levels=[board])
@@ -115,13 +194,9 @@ def test_the_usual_rewards() -> None:
     assert np.allclose(rewards_of("#@$.#", "lr"), [-0.1, 10.9])
 
 
-@pytest.mark.parametrize(("row", "column"), [(-1, 0), (3, 0), (0, -1), (0, 4), (2**31 - 1, 0)])
-def test_a_player_outside_its_board_is_refused(row: int, column: int) -> None:
-    board, game = np.full((1, 3, 4), FLOOR, np.uint8), np.array([[row, column, 0, 0, 0, 0, 0]], np.int32)
-    flags = np.zeros(1, bool)
-    for action in range(4):
-        with pytest.raises(ValueError, match="outside its board"):
-            _core.step_games(
-                board, game, np.array([action]), flags, 9, np.zeros(1), flags.copy(), flags.copy()
-            )
-    assert (board == FLOOR).all()
+@pytest.mark.parametrize("cell", [-1, 12, 2**31 - 1])
+def test_a_player_outside_its_board_is_refused(cell: int) -> None:
+    games = Games(1, LevelSet(["#@$.#"]))
+    games.arrays["games"][0, 5] = cell
+    with pytest.raises(ValueError, match="outside its board"):
+        pickle.loads(pickle.dumps(games))

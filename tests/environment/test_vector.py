@@ -21,36 +21,49 @@ ROOM = """
 #    #
 ######
 """
+ROOMS = [ROOM, *(ROOM.replace("#@$ .#", row) for row in ("#@$. #", "#.$@ #", "# .$@#", "#.$ @#"))]
 TWO = ["#@$.#", "#.$@#"]
 
 
-def with_boards(infos: dict[str, Any]) -> dict[str, Any]:
-    """Infos of gymnasium's vector with every Level as its board, which is how the native one tells them."""
-    if "level" in infos:
-        boards = np.zeros((len(infos["level"]), 4, 6), np.uint8)
-        for i, level in enumerate(infos["level"]):
-            if level is not None:
-                boards[i] = level.tokens
-        infos = {**infos, "level": boards}
-    return infos
+def check_infos(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """All that gymnasium's vector says, the native one says with the same values, for the same environments."""
+    for key, mask in theirs.items():
+        if not key.startswith("_"):
+            continue
+        key = key.removeprefix("_")
+        assert np.array_equal(mine[f"_{key}"], mask), key
+        if isinstance(theirs[key], dict):
+            check_infos(mine[key], theirs[key])
+        elif key != "level_plays":  # gymnasium's environments do not play from one set
+            for i in np.flatnonzero(mask):
+                their = theirs[key][i].tokens if key == "level" else theirs[key][i]
+                assert np.array_equal(mine[key][i], their), key
+
+
+def check_unsaid(mine: dict[str, Any], theirs: dict[str, Any]) -> None:
+    """What only the native one says, it says of nobody."""
+    for key in set(mine) - set(theirs):
+        assert not np.any(mine[key if key.startswith("_") else f"_{key}"])
 
 
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-@pytest.mark.parametrize("observation", ["tokens", "planes"])
-def test_it_does_what_gymnasiums_vector_does(mode: AutoresetMode, observation: str) -> None:
-    wish: dict[str, Any] = {"levels": [ROOM], "observation": observation, "max_episode_steps": 20}
+@pytest.mark.parametrize("observation", ["tokens", "planes", "boxoban", "rgb"])
+@pytest.mark.parametrize("copy", [False, True])
+def test_it_does_what_gymnasiums_vector_does(mode: AutoresetMode, observation: str, copy: bool) -> None:
+    settings: dict[str, Any] = {"levels": ROOMS, "observation": observation, "max_episode_steps": 20}
     native = gymnasium.make_vec(
-        ID, num_envs=6, vectorization_mode="vector_entry_point", autoreset_mode=mode, **wish
+        ID, num_envs=6, vectorization_mode="vector_entry_point", autoreset_mode=mode, copy=copy, **settings
     )
-    sync = SyncVectorEnv([lambda: gymnasium.make(ID, **wish)] * 6, autoreset_mode=mode)
+    sync = SyncVectorEnv([lambda: gymnasium.make(ID, **settings)] * 6, autoreset_mode=mode)
     assert native.metadata == sync.metadata
     for space in ("observation_space", "action_space", "single_observation_space", "single_action_space"):
         assert getattr(native, space) == getattr(sync, space)
 
     def same(mine: tuple[Any, ...], theirs: tuple[Any, ...]) -> None:
-        theirs = (*theirs[:-1], with_boards(theirs[-1]))
-        assert data_equivalence(mine, theirs, exact=True), f"{mine}\n{theirs}"
+        assert data_equivalence(mine[:-1], theirs[:-1], exact=True), f"{mine}\n{theirs}"
         assert native.observation_space.contains(mine[0])
+        check_infos(mine[-1], theirs[-1])
+        check_unsaid(mine[-1], theirs[-1])
 
     same(native.reset(seed=0), sync.reset(seed=0))
     ended = np.zeros(2, int)
@@ -89,8 +102,8 @@ def test_the_same_seed_gives_the_same_levels_and_different_environments_differen
     envs = SokobanVectorEnv(50, corridors, max_episode_steps=1)
 
     def played(seed: int) -> list[np.ndarray]:
-        boards = [envs.reset(seed=seed)[0]]
-        return boards + [envs.step(np.zeros(50, int))[0] for _ in range(4)]
+        boards = [envs.reset(seed=seed)[0].copy()]
+        return boards + [envs.step(np.zeros(50, int))[0].copy() for _ in range(4)]
 
     first = played(3)
     assert all(map(np.array_equal, first, played(3)))
@@ -98,12 +111,20 @@ def test_the_same_seed_gives_the_same_levels_and_different_environments_differen
     assert len({board.tobytes() for board in first[0]}) > 10
 
 
-def test_what_was_shown_stays_as_it_was() -> None:
-    envs = SokobanVectorEnv(1, ["#@ $.#"])
-    seen, infos = envs.reset(seed=0)
-    envs.step(np.array([3]))
-    assert seen.tolist() == infos["level"].tolist() == [[[0, 2, 1, 3, 4, 0]]]
-    assert infos["moves"].tolist() == [0]
+def test_every_step_returns_the_same_arrays_unless_copies_are_wanted() -> None:
+    for copy in (False, True):
+        envs = SokobanVectorEnv(1, ["#@ $.#"], copy=copy)
+        observations, infos = envs.reset(seed=0)
+        first, second = envs.step(np.array([3])), envs.step(np.array([3]))
+        assert infos["moves"].tolist() == [0]
+        shared = [
+            *(np.shares_memory(mine, other) for mine, other in zip(first[:4], second[:4], strict=True)),
+            np.shares_memory(observations, first[0]),
+            *(np.shares_memory(first[4][key], second[4][key]) for key in first[4]),
+        ]
+        assert all(shared) != copy
+        assert any(shared) != copy
+        assert first[4] is not second[4], "wrappers add to the infos"
 
 
 def test_levels_of_ones_own_for_all_or_for_some() -> None:
@@ -124,19 +145,21 @@ def test_what_can_be_wrong() -> None:
             SokobanVectorEnv(*args, **kwargs).reset(options=options)
         return str(caught.value)
 
-    assert refusal(0, TWO) == "num_envs must be at least 1, not 0"
-    assert refusal(2, TWO, max_episode_steps=0) == "max_episode_steps must be at least 1, or -1, not 0"
+    assert refusal(0, TWO) == "num_envs: expected at least 1, got 0"
+    assert refusal(2, TWO, max_episode_steps=0) == "max_episode_steps: expected at least 1, or -1, got 0"
     modes = "NextStep, SameStep, Disabled"
-    assert refusal(2, TWO, autoreset_mode="never") == f"autoreset_mode is one of {modes}, not 'never'"
-    assert refusal(2, TWO, render_mode="human").startswith("a render mode is None, rgb_array or ansi")
+    assert refusal(2, TWO, autoreset_mode="never") == f"autoreset_mode: expected one of {modes}, got 'never'"
+    assert refusal(2, TWO, render_mode="human").startswith("render_mode: expected None, rgb_array or ansi")
     five = {"level": 5}
-    assert refusal(2, TWO, options=five) == "a level is a Level, a text or an array, not int"
+    assert refusal(2, TWO, options=five) == "level: expected a Level, a text or an array, got int"
     three = {"level": [*TWO, "#@$.#"]}
-    assert refusal(2, TWO, options=three) == "3 levels for 2 environments; expected one, or one for each"
+    assert refusal(2, TWO, options=three) == "level: expected 1 or 2 levels, got 3"
     assert refusal(2, TWO, options={"level": "#@ $.#"}).startswith("a level of 1x6 does not fit")
-    assert refusal(2, TWO, options={"reset_mask": [True]}) == "reset_mask is a NumPy array of 2 booleans"
+    assert (
+        refusal(2, TWO, options={"reset_mask": [True]}) == "reset_mask: expected a NumPy array of 2 booleans"
+    )
     none = {"reset_mask": np.zeros(2, bool)}
-    assert refusal(2, TWO, options=none) == "reset_mask chooses no environment; expected at least one True"
+    assert refusal(2, TWO, options=none) == "reset_mask: expected at least one True, got none"
 
 
 def test_a_wrong_action_moves_no_board() -> None:

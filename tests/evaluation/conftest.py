@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from maskoban.boards import write
+from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.evaluation.measuring import Plan
 from maskoban.evaluation.report import evaluate
 
@@ -33,7 +34,7 @@ def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def plan(run_folder: Path) -> Plan:
     """A report with everything in it, as small as that can be."""
     corpus, log = str(run_folder / "corpus.npz"), str(run_folder / "log.jsonl")
-    return Plan(samples=260, polish=1, critic=True, sweep=20, corpus=corpus, log=log)
+    return Plan(samples=260, sampler=SamplerConfig(sweeps=1, critic=True), sweep=20, corpus=corpus, log=log)
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ import signal
 import sys
 from pathlib import Path
 
+from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.evaluation.measuring import Plan
 from maskoban.evaluation.report import evaluate
 from tests.evaluation.recall import recalling_model
@@ -18,7 +19,7 @@ from tests.evaluation.recall import recalling_model
 replace = os.replace
 out, run = Path(sys.argv[1]), Path(sys.argv[2])
 corpus, log = str(run / "corpus.npz"), str(run / "log.jsonl")
-plan = Plan(samples=260, polish=1, critic=True, sweep=20, corpus=corpus, log=log)
+plan = Plan(samples=260, sampler=SamplerConfig(sweeps=1, critic=True), sweep=20, corpus=corpus, log=log)
 
 
 def live(figures: int) -> None:

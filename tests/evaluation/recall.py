@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards import FLOOR, MASK, TILES, WALL, Tokens
+from maskoban.boards.synth import synthesize
 from maskoban.diffusion.model import Model
 from maskoban.diffusion.schedule import Schedule
 from maskoban.solving import solve_many
-from maskoban.training.synth import synthesize
 
 
 class Recall:

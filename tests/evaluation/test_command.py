@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import maskoban
-from maskoban.cli import app
+from maskoban.cli.app import app
 from maskoban.evaluation import measuring
 
 from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn

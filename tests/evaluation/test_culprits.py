@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maskoban.boards import WALL, MaskobanError
+from maskoban.boards import WALL
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import culprit_probabilities, measure_culprits, mend
 from maskoban.solving import solve_many
 

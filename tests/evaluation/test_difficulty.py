@@ -8,10 +8,10 @@ from math import ceil
 import numpy as np
 import pytest
 
-from maskoban.boards import MaskobanError
+from maskoban.boards.synth import synthesize
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import measure_difficulty
 from maskoban.solving import Limits, rate_many, solve_many
-from maskoban.training.synth import synthesize
 
 from .boards import EASY, EXPERT, ONE_WALL, drawn
 
@@ -34,7 +34,7 @@ def test_against_rating_one_by_one() -> None:
     assert found.pushes.percentiles == percentiles([rating.pushes for rating in ratings])
     assert found.effort.mean == pytest.approx(np.mean([rating.effort for rating in ratings]))
     assert found.pushes.mean == pytest.approx(np.mean([rating.pushes for rating in ratings]))
-    words = Counter(rating.word for rating in ratings)
+    words = Counter(rating.difficulty for rating in ratings)
     assert {word: share.count for word, share in found.quarters.items() if share.count} == words
     assert all(share.total == len(ratings) for share in found.quarters.values())
 
@@ -57,7 +57,7 @@ def test_a_search_that_is_in_the_last_quarter_when_it_stops_proves_an_expert_boa
     efforts = solve_many(boards, "effort", limits=limits)
     assert efforts.solved.tolist() == [True, False, True]
     ratings = rate_many(boards, limits=limits)
-    assert [rating.word for rating in ratings] == ["easy", "expert", "easy"]
+    assert [rating.difficulty for rating in ratings] == ["easy", "expert", "easy"]
     found = measure_difficulty(efforts, all_solvable=True)
     assert {word: share.count for word, share in found.quarters.items() if share.count} == {
         "easy": 2,

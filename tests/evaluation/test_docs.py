@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from maskoban.boards import write
-from maskoban.training.synth import synthesize
+from maskoban.boards.synth import synthesize
 
 from .boards import ONE_WALL, SOLVABLE, drawn
 

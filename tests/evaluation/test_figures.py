@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from PIL import Image
 
-from maskoban.boards import MaskobanError
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import theme
 from maskoban.evaluation.figures import FIGURES, draw_figures, redraw, save_figure
 

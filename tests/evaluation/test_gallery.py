@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from maskoban.boards import Level
-from maskoban.boards.rows import tokens_of_rows
+from maskoban.boards.tiles import parse_rows
+from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.evaluation import gallery
 from maskoban.evaluation.repairs import mend
 from maskoban.evaluation.sample import Sample
@@ -17,7 +18,7 @@ from .recall import recalling_model
 
 def test_boards_survive_being_text() -> None:
     boards = drawn(SOLVABLE, ONE_WALL)
-    np.testing.assert_array_equal(tokens_of_rows(gallery.rows(boards[1])), boards[1])
+    np.testing.assert_array_equal(parse_rows(gallery.rows(boards[1])), boards[1])
 
 
 def test_the_first_that_can_be_solved_are_shown() -> None:
@@ -28,7 +29,7 @@ def test_the_first_that_can_be_solved_are_shown() -> None:
 def test_a_board_is_drawn_from_nothing_to_the_end() -> None:
     model = recalling_model()
     boards = model.sample(4, 2)
-    shown = gallery.denoising(model, [3, 1], 2, {}, Limits())
+    shown = gallery.denoising(model, [3, 1], 2, SamplerConfig(critic=True), Limits())
     grid = shown["denoising"]
     assert (grid["columns"], len(grid["boards"]), len(grid["captions"])) == (6, 12, 12)
     assert grid["captions"][:5] == ["0 of 25", "5 of 25", "10 of 25", "15 of 25", "20 of 25"]
@@ -40,7 +41,9 @@ def test_a_board_is_drawn_from_nothing_to_the_end() -> None:
 
 
 def test_what_polish_does_is_told_from_drawing() -> None:
-    grid = gallery.denoising(recalling_model(), [0], 2, {"polish": 1}, Limits())["denoising"]
+    grid = gallery.denoising(recalling_model(), [0], 2, SamplerConfig(sweeps=1, critic=True), Limits())[
+        "denoising"
+    ]
     assert grid["captions"][:5] == ["0 of 25", "10 of 25", "20 of 25", "swept 5 of 25", "swept 15 of 25"]
 
 

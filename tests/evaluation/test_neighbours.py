@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from maskoban import _core
-from maskoban.boards import Level, MaskobanError, Tokens
+from maskoban.boards import Level, Tokens
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import (
     measure_distances,
     nearest_distances,

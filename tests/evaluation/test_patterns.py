@@ -8,7 +8,8 @@ from math import log2
 import numpy as np
 import pytest
 
-from maskoban.boards import MaskobanError, Tokens
+from maskoban.boards import Tokens
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import (
     Patterns,
     count_patterns,

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from maskoban.boards import read_boards
+from maskoban.boards.synth import synthesize
 from maskoban.evaluation import fit_exponent
 from maskoban.evaluation.reference import (
     SHIPPED,
@@ -16,7 +17,6 @@ from maskoban.evaluation.reference import (
     measure_reference,
     save_reference,
 )
-from maskoban.training.synth import synthesize
 
 
 def assert_equal(one: Reference, other: Reference) -> None:

@@ -7,9 +7,9 @@ from itertools import combinations
 import numpy as np
 
 from maskoban.boards import FLOOR, Tokens
+from maskoban.boards.synth import synthesize
 from maskoban.evaluation import Mending, measure_repairs, mend
 from maskoban.solving import Limits, interior_walls, solve, solve_many
-from maskoban.training.synth import synthesize
 
 from .boards import HOPELESS, NO_PLAYER, ONE_WALL, SOLVABLE, TWO_WALLS, drawn
 

@@ -13,7 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskoban.boards import MaskobanError, Tokens, write
+from maskoban.boards import Tokens, write
+from maskoban.boards.corpus import load
+from maskoban.boards.synth import synthesize
+from maskoban.diffusion.sampler import SamplerConfig
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import measuring, report
 from maskoban.evaluation.figures import FIGURES
 from maskoban.evaluation.measuring import Plan
@@ -22,8 +26,6 @@ from maskoban.evaluation.page import _settings
 from maskoban.evaluation.report import evaluate
 from maskoban.evaluation.stages import plain
 from maskoban.solving import Limits, solve_many
-from maskoban.training.corpus import load
-from maskoban.training.synth import synthesize
 
 from .boards import EASY, EXPERT, NO_PLAYER, ONE_WALL, SOLVABLE, drawn
 from .recall import recalling_model
@@ -58,7 +60,7 @@ def test_everything_is_there(whole_report: Whole) -> None:
 
 def test_numbers_are_those_of_the_plain_functions(whole_report: Whole, plan: Plan) -> None:
     _, made = whole_report
-    boards = recalling_model().sample(plan.samples, plan.seed, critic=True, polish=1)
+    boards = recalling_model().sample(plan.samples, plan.seed, plan.sampler)
     solved = int(solve_many(boards).solved.sum())
     assert made["measures"]["solvability"]["solvable"]["count"] == solved
     assert 0 < solved < plan.samples
@@ -70,7 +72,7 @@ def test_numbers_are_those_of_the_plain_functions(whole_report: Whole, plan: Pla
 
 def test_what_a_board_takes_is_measured(whole_report: Whole, plan: Plan) -> None:
     folder, made = whole_report
-    attempts = recalling_model().drawn(plan.samples, plan.seed, polish=1).attempts
+    attempts = recalling_model().trajectory(plan.samples, plan.seed, plan.sampler).attempts
     assert attempts.max() > 1
     source = made["source"]
     assert (source["critic"], source["attempts"]) == (1.0, attempts.mean())
@@ -90,7 +92,11 @@ def test_the_critic_is_compared(whole_report: Whole, plan: Plan) -> None:
     assert [(each["critic"], each["polish"]) for each in ways] == [(None, 0), (None, 1), (1.0, 0), (1.0, 1)]
     assert [each["evaluations"] for each in ways[:2]] == [25, 50]
     for sweeps, way in enumerate(ways[2:]):
-        attempts = recalling_model().drawn(plan.sweep, plan.seed, polish=sweeps, critic=True).attempts
+        attempts = (
+            recalling_model()
+            .trajectory(plan.sweep, plan.seed, SamplerConfig(sweeps=sweeps, critic=True))
+            .attempts
+        )
         assert way["attempts"] == attempts.mean()
         assert way["evaluations"] == pytest.approx((25 + 25 * sweeps + 1) * attempts.mean())
     # Every other comparison is made without it.
@@ -138,7 +144,7 @@ def test_without_a_critic_there_is_nothing_to_say_of_one(tmp_path: Path) -> None
 
 def test_a_critic_that_is_not_there_is_said(tmp_path: Path) -> None:
     with pytest.raises(MaskobanError, match="model 'recall' has no critic"):
-        evaluate(recalling_model(critic=False), tmp_path, Plan(samples=5, critic=True))
+        evaluate(recalling_model(critic=False), tmp_path, Plan(samples=5, sampler=SamplerConfig(critic=True)))
 
 
 def test_a_second_run_makes_nothing_and_changes_nothing(whole_report: Whole, plan: Plan) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from maskoban.boards import MaskobanError
-from maskoban.diffusion.model import shipped
+from maskoban.diffusion.loading import shipped_models
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.comparison import ROWS
 from maskoban.evaluation.figures import FIGURES
 from maskoban.evaluation.page import render
@@ -59,7 +59,7 @@ def cells(text: str, label: str) -> list[str]:
 
 def test_every_number_is_beside_the_papers(repository: Path) -> None:
     reports = read_reports(repository)
-    assert list(reports) == ["recall", *shipped()]
+    assert list(reports) == ["recall", *shipped_models()]
     text = table(reports)
     solvable = reports["recall"]["measures"]["solvability"]["solvable"]
     paper, ours, *unmeasured = cells(text, "solvable")

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskoban.boards import LevelFileError, write
+from maskoban.boards import write
+from maskoban.errors import FileError
 from maskoban.evaluation import sample as samples
 from maskoban.evaluation.sample import Sample, draw_sample, identity, read_sample
 from maskoban.evaluation.stages import Stages
@@ -67,7 +68,7 @@ ONE_BOARD = np.zeros((1, 3, 3), np.uint8)
 )
 def test_what_is_wrong_is_said(tmp_path: Path, arrays: dict[str, Any], sentence: str) -> None:
     np.savez(tmp_path / "b.npz", **arrays)
-    with pytest.raises(LevelFileError, match=sentence):
+    with pytest.raises(FileError, match=sentence):
         read_sample(tmp_path / "b.npz")
 
 
@@ -82,7 +83,7 @@ def test_a_damaged_archive_is_said_or_makes_no_difference(tmp_path: Path) -> Non
         (tmp_path / "b.npz").write_bytes(spoiled)
         try:
             read = read_sample(tmp_path / "b.npz")
-        except LevelFileError:
+        except FileError:
             refused += 1
         else:
             np.testing.assert_array_equal(read.boards, BOARDS)
@@ -101,7 +102,7 @@ def test_a_pipe_is_read_once(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_said(tmp_path: Path) -> None:
-    with pytest.raises(LevelFileError, match="no such file"):
+    with pytest.raises(FileError, match="no such file"):
         read_sample(tmp_path / "nowhere.npz")
 
 
@@ -109,16 +110,17 @@ def test_parts_are_the_boards_of_one_go(tmp_path: Path, monkeypatch: pytest.Monk
     model = recalling_model()
     model.denoiser.batch = 8  # type: ignore[misc]
     monkeypatch.setattr(samples, "SAVED_EVERY", 1)
-    parts = draw_sample(model, 70, 3, {}, Stages(tmp_path), "boards")
+    parts = draw_sample(model, 70, 3, model.sampler("best"), Stages(tmp_path), "boards")
     assert len(list(tmp_path.iterdir())) == 3  # 32 + 32 + 6
-    np.testing.assert_array_equal(parts.attempts, model.drawn(70, 3).attempts)
-    boards, chances = model.sample_with_probabilities(70, 3)
-    np.testing.assert_array_equal(parts.boards, boards)
-    np.testing.assert_array_equal(parts.probabilities, chances.astype(np.float16))
+    at_once = model.trajectory(70, 3)
+    np.testing.assert_array_equal(parts.attempts, at_once.attempts)
+    np.testing.assert_array_equal(parts.boards, at_once.boards)
+    np.testing.assert_array_equal(parts.probabilities, at_once.probability().astype(np.float16))
 
 
 def test_attempts_are_kept(tmp_path: Path) -> None:
-    drawn = [draw_sample(recalling_model(), 70, 3, {}, Stages(tmp_path), "boards") for _ in range(2)]
+    model = recalling_model()
+    drawn = [draw_sample(model, 70, 3, model.sampler("best"), Stages(tmp_path), "boards") for _ in range(2)]
     assert drawn[0].mean_attempts == drawn[1].mean_attempts > 1
     assert drawn[0].fingerprint == drawn[1].fingerprint
     assert drawn[0].first(9).mean_attempts == drawn[0].attempts[:9].mean()  # type: ignore[index]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maskoban.boards import MaskobanError
+from maskoban.boards.synth import synthesize
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import measure_solvability
 from maskoban.solving import Limits, solve, solve_many
-from maskoban.training.synth import synthesize
 
 from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, TWO_GOALS, drawn
 

@@ -7,7 +7,7 @@ from statistics import mean, stdev
 import numpy as np
 import pytest
 
-from maskoban.boards import MaskobanError
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import count_tiles
 
 from .boards import SOLVABLE, drawn, scribbles

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskoban.boards import MaskobanError
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.training_log import Loss, read_training
 
 from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from maskoban.boards import Level
 
-# Filler at all four corners, every tile, and a wall of each look.
+# Outside cells at all four corners, every tile, and a wall of each look.
 HOUSE = Level.parse("""
    ####
 ####  #

@@ -9,9 +9,8 @@ from playwright.sync_api import Browser
 
 from maskoban.boards.tiles import BOX
 from maskoban.pictures import Mark, board_svg, palette, sheet_svg
-from maskoban.pictures.sheet import Layout
-from maskoban.pictures.surroundings import OUTSIDE, looks
-from maskoban.pictures.tileset import tile
+from maskoban.pictures.layout import Layout
+from maskoban.pictures.tileset import OUTSIDE, looks, tile
 from tests.pictures.boards import HOUSE, SOLVED_IN_TWO
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -36,7 +35,7 @@ def tiles(root: ElementTree.Element) -> dict[tuple[int, int], str]:
     return found
 
 
-def test_every_cell_but_filler_uses_the_tile_that_belongs_there() -> None:
+def test_every_cell_inside_uses_its_tile() -> None:
     root = ElementTree.fromstring(board_svg(HOUSE.tokens, cell=20))
     assert (root.get("width"), root.get("height"), root.get("viewBox")) == ("180", "120", "0 0 9 6")
     look = looks(HOUSE.tokens)
@@ -88,7 +87,7 @@ LONG = [
 
 
 def test_a_line_that_could_leave_its_card_says_how_wide_it_is() -> None:
-    layout = Layout.of([HOUSE.tokens] * len(LONG), LONG)
+    layout = Layout([HOUSE.tokens] * len(LONG), LONG)
     root = ElementTree.fromstring(sheet_svg([HOUSE.tokens] * len(LONG), LONG))
     first, *_, short = [float(text.get("textLength", 0)) for text in root.iter(SVG + "text")]
     assert 0.9 * layout.caption_width < first <= layout.caption_width

@@ -22,7 +22,7 @@ def test_a_terminal_gets_two_letters_a_cell_in_colour() -> None:
     assert palette.CRATE_PLANK in str(crate.style)
 
 
-def test_filler_has_no_colour() -> None:
+def test_the_outside_has_no_colour() -> None:
     console = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", no_color=False)
     text = board_text(HOUSE.tokens, console)
     assert min(span.start for span in text.spans if span.style) == 6

@@ -1,4 +1,4 @@
-"""Tiles are told apart by form, and by colour also for colour-blind eyes."""
+"""Tiles are distinct by form and, for colour-blind eyes too, by colour; neighbours decide how a cell looks."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 from PIL import ImageColor
 
+from maskoban.boards import Level
+from maskoban.boards.geometry import exterior
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, SYMBOLS, WALL
 from maskoban.pictures import palette
-from maskoban.pictures.surroundings import AT_WALL, PLAIN, ROCK
-from maskoban.pictures.tileset import sprite
+from maskoban.pictures.tileset import AT_WALL, PLAIN, ROCK, looks, sprite
 
 PAIRS = list(combinations(range(len(SYMBOLS)), 2))
 
@@ -29,7 +30,7 @@ def grey(token: int, cell: int = 32) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize(("one", "other"), PAIRS, ids=[SYMBOLS[a] + SYMBOLS[b] for a, b in PAIRS])
 @pytest.mark.parametrize("cell", [12, 32])
-def test_any_two_tiles_can_be_told_apart_in_grey(one: int, other: int, cell: int) -> None:
+def test_any_two_tiles_differ_in_grey(one: int, other: int, cell: int) -> None:
     assert np.abs(grey(one, cell) - grey(other, cell)).max() > 40
 
 
@@ -51,7 +52,7 @@ def test_what_must_not_be_mixed_up_differs_in_colour_for_colour_blind_eyes(eyes:
 
 
 @pytest.mark.parametrize("cell", [8, 13, 32, 100])
-def test_sprites_have_the_size_asked_for_and_leave_no_hole(cell: int) -> None:
+def test_sprites_have_the_given_size_and_leave_no_hole(cell: int) -> None:
     for token in range(len(SYMBOLS)):
         for look in (PLAIN, AT_WALL, ROCK):
             picture = sprite(token, look, cell)
@@ -67,3 +68,47 @@ def test_edges_are_smooth() -> None:
 
 def test_sprites_are_drawn_once() -> None:
     assert sprite(WALL, PLAIN, 32) is sprite(WALL, PLAIN, 32)
+
+
+# One letter a look: "." plain, "w" at a wall, "r" rock, "x" outside.
+LETTERS = ".wrx"
+
+
+def looked(board: str) -> list[str]:
+    return ["".join(LETTERS[look] for look in row) for row in looks(Level.parse(board).tokens).tolist()]
+
+
+def test_floor_that_no_one_can_reach_from_inside_is_outside() -> None:
+    board = """
+  #####
+###   #
+#@ $. #
+#######
+"""
+    assert looked(board)[0] == "xx.www."
+    assert exterior(Level.parse(board).tokens).sum() == 2
+
+
+def test_a_closed_room_in_the_middle_is_not_outside() -> None:
+    board = """
+#########
+#@$.## ##
+#########
+"""
+    assert not exterior(Level.parse(board).tokens).any()
+
+
+@pytest.mark.parametrize("gap", ["@  ", "$@.", "?  ", ". @"])
+def test_a_board_with_a_gap_in_its_border_is_still_drawn(gap: str) -> None:
+    assert not exterior(Level.parse(f"#####\n#{gap} \n#####").tokens).any()
+
+
+def test_walls_show_a_face_to_the_room_below_and_shade_it() -> None:
+    board = """
+######
+######
+###@ #
+###$.#
+######
+"""
+    assert looked(board) == ["rrrrrr", "rr.ww.", "rr.ww.", "rr....", "rr...."]

@@ -18,10 +18,10 @@ import numpy as np
 import pytest
 
 from maskoban.boards import Level
+from maskoban.boards.synth import synthesize
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, PLAYER, PLAYER_ON_GOAL, WALL, Tokens
 from maskoban.solving.replay import count, solves
 from maskoban.solving.solver import Limits, Result, Results, solve, solve_many
-from maskoban.training.synth import synthesize
 from tests.solving.reference import Answer, judge, shortest
 
 MODES = ("any", "pushes", "effort")

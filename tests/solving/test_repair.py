@@ -1,4 +1,4 @@
-"""Which walls must go: drawn boards, and brute force over every wall."""
+"""Repairs of boards drawn as text, and against brute force over every wall."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from maskoban.boards import Level, MaskobanError
+from maskoban.boards import Level
+from maskoban.boards.synth import synthesize
 from maskoban.boards.tiles import FLOOR, WALL, Tokens
+from maskoban.errors import MaskobanError
 from maskoban.solving.repair import Cell, Repair, interior_walls, repair, repair_many
 from maskoban.solving.solver import Limits, solve_many
-from maskoban.training.synth import synthesize
 from tests.solving.reference import judge
 
 ONE_WALL = Level.parse("""
@@ -61,7 +62,7 @@ def test_pairs_only_where_no_single_wall_helps() -> None:
     assert repair(ONE_WALL, walls=2, all=True) == repair(ONE_WALL)
 
 
-def test_the_rim_stays() -> None:
+def test_the_border_stays() -> None:
     assert repair(DEAD_BOX, walls=2, all=True) == Repair("unrepaired")
     assert repair(Level.parse("@$#."), walls=2) == Repair("unrepaired")
     assert interior_walls(Level.parse("###\n###\n###").tokens) == [(1, 1)]
@@ -72,7 +73,7 @@ def drawn(*rows: str) -> Tokens:
     return np.array([["# @$.*+".index(symbol) for symbol in row] for row in rows], np.uint8)
 
 
-def test_the_hull_of_a_level_in_the_blank_stays() -> None:
+def test_the_border_of_a_level_in_the_blank_stays() -> None:
     board = drawn(
         "            ",
         "   ######   ",
@@ -85,7 +86,7 @@ def test_the_hull_of_a_level_in_the_blank_stays() -> None:
     assert repair(board, walls=2, all=True) == Repair("unrepaired")
 
 
-def test_which_walls_of_a_ragged_level_may_go() -> None:
+def test_which_walls_of_a_ragged_level_are_interior() -> None:
     board = drawn(
         "#####   ",
         "#@# #   ",
@@ -99,7 +100,7 @@ def test_which_walls_of_a_ragged_level_may_go() -> None:
     assert interior_walls(board) == [(1, 2), (2, 4), (3, 4), (3, 5), (4, 1)]
 
 
-def test_a_blank_with_a_box_or_a_goal_is_no_outside() -> None:
+def test_a_blank_with_a_goal_is_not_outside() -> None:
     board = drawn(
         "#####  ",
         "#@$ #. ",
@@ -108,7 +109,7 @@ def test_a_blank_with_a_box_or_a_goal_is_no_outside() -> None:
     assert repair(board) == Repair("repaired", walls=(((1, 4),),))
 
 
-def test_a_closed_chamber_is_no_outside() -> None:
+def test_a_closed_chamber_is_not_outside() -> None:
     assert interior_walls(drawn("#####", "#@# #", "#####")) == [(1, 2)]
 
 
@@ -123,7 +124,7 @@ def test_blank_around_a_board_changes_nothing() -> None:
             assert (moved, within.verdict) == (plain.walls, plain.verdict)
 
 
-def test_boards_in_any_wrapping() -> None:
+def test_boards_as_lists_arrays_and_iterables() -> None:
     level = ONE_WALL
     assert repair(level.tokens.tolist()) == repair(level.tokens) == repair(level)  # type: ignore[arg-type]
     assert repair_many(each for each in [level]) == [repair(level)]
@@ -138,15 +139,16 @@ def test_boards_in_any_wrapping() -> None:
     ("text", "reason"),
     [("#####\n# $.#\n#####", "no player"), ("#####\n#@$ #\n#####", "1 box but 0 goals")],
 )
-def test_what_no_wall_can_cure_is_reported_apart(text: str, reason: str, walls: int) -> None:
+def test_malformed_boards_are_reported_as_such(text: str, reason: str, walls: int) -> None:
     assert repair(Level.parse(text), walls=walls) == Repair("malformed", reason)
 
 
 def test_limits_are_named() -> None:
     none = Limits(states=0)
     solvable = Level.parse("#####\n#@$.#\n#####")
-    assert repair(solvable, limits=none) == Repair("unknown", "state limit of 0 reached")
-    assert repair(ONE_WALL, limits=none) == Repair("unknown", "1 removal undecided: state limit of 0 reached")
+    assert repair(solvable, limits=none) == Repair("unknown", "state limit of 0 reached", limit_hit="states")
+    undecided = Repair("unknown", "1 removal undecided: state limit of 0 reached", limit_hit="states")
+    assert repair(ONE_WALL, limits=none) == undecided
 
 
 def test_limits_give_no_false_answer() -> None:
@@ -156,10 +158,10 @@ def test_limits_give_no_false_answer() -> None:
         limited = repair_many(boards, all=True, limits=Limits(states=states))
         for known, found in zip(without_limits, limited, strict=True):
             assert set(found.walls) <= set(known.walls)
-            assert found == known or f"state limit of {states} reached" in found.reason
+            assert found == known or found.limit_hit == "states"
 
 
-def test_a_board_is_mended_the_same_way_in_any_company() -> None:
+def test_a_board_is_repaired_the_same_way_in_any_batch() -> None:
     levels = [ONE_WALL, DEAD_BOX, EITHER_WALL, Level.parse("#"), TWO_WALLS, ONE_WALL] * 20
     for every in (False, True):
         for walls in (1, 2):
@@ -170,13 +172,19 @@ def test_a_board_is_mended_the_same_way_in_any_company() -> None:
     assert repair_many(np.empty((0, 10, 10), np.uint8)) == []
 
 
-def test_the_boards_given_are_left_alone() -> None:
+def test_the_input_boards_stay_unchanged() -> None:
     boards = np.stack([ONE_WALL.tokens] * 3)
-    repair_many(boards, progress=True)
+    repair_many(boards)
     assert np.array_equal(boards, np.stack([ONE_WALL.tokens] * 3))
 
 
-def test_three_walls_are_not_offered() -> None:
+def test_progress_counts_boards() -> None:
+    calls: list[tuple[int, int]] = []
+    repair_many([ONE_WALL, ONE_WALL, DEAD_BOX], on_progress=lambda done, total: calls.append((done, total)))
+    assert calls == [(2, 3), (3, 3)]
+
+
+def test_three_walls_are_refused() -> None:
     with pytest.raises(MaskobanError, match="walls must be 1 or 2, not 3"):
         repair(ONE_WALL, walls=3)
 
@@ -195,10 +203,10 @@ def unsolvable(number: int, side: int, boxes: int, walls: float) -> Tokens:
 
 
 def without(board: Tokens, cells: tuple[Cell, ...]) -> Tokens:
-    mended = board.copy()
+    open_board = board.copy()
     for cell in cells:
-        mended[cell] = FLOOR
-    return mended
+        open_board[cell] = FLOOR
+    return open_board
 
 
 def inner(board: Tokens) -> list[Cell]:
@@ -211,12 +219,12 @@ def test_every_wall_of_a_thousand_boards() -> None:
     boards = unsolvable(1000, 10, 3, 0.6)
     trials = [(i, (cell,)) for i, board in enumerate(boards) for cell in inner(board)]
     variants = np.stack([without(boards[i], cells) for i, cells in trials])
-    cures: list[tuple[tuple[Cell, ...], ...]] = [()] * len(boards)
+    fixes: list[tuple[tuple[Cell, ...], ...]] = [()] * len(boards)
     for (i, cells), result in zip(trials, solve_many(variants, "effort", solutions=False), strict=True):
         if result.solved:
-            cures[i] += (cells,)
-    assert 500 < sum(map(bool, cures)) < 1000
-    compare(boards, 1, cures)
+            fixes[i] += (cells,)
+    assert 500 < sum(map(bool, fixes)) < 1000
+    compare(boards, 1, fixes)
 
 
 @pytest.mark.parametrize(("number", "side", "boxes", "walls"), [(500, 6, 2, 0.3), (50, 7, 3, 0.4)])
@@ -228,9 +236,9 @@ def test_every_wall_by_the_plain_search(number: int, side: int, boxes: int, wall
 def test_every_pair_of_walls_by_the_plain_search() -> None:
     boards = unsolvable(2000, 6, 2, 0.4)
     boards = boards[[each.verdict == "unrepaired" for each in repair_many(boards)]][:100]
-    cures = [by_plain_search(board, 2) for board in boards]
-    compare(boards, 2, cures)
-    assert any(cures)
+    fixes = [by_plain_search(board, 2) for board in boards]
+    compare(boards, 2, fixes)
+    assert any(fixes)
 
 
 def by_plain_search(board: Tokens, size: int) -> tuple[tuple[Cell, ...], ...]:
@@ -238,14 +246,14 @@ def by_plain_search(board: Tokens, size: int) -> tuple[tuple[Cell, ...], ...]:
     return tuple(cells for cells in sets if judge(without(board, cells)).verdict == "solved")
 
 
-def compare(boards: Tokens, walls: int, cures: list[tuple[tuple[Cell, ...], ...]]) -> None:
+def compare(boards: Tokens, walls: int, fixes: list[tuple[tuple[Cell, ...], ...]]) -> None:
     every, first = repair_many(boards, walls, all=True), repair_many(boards, walls)
-    for board, known, one, many in zip(boards, cures, first, every, strict=True):
+    for board, known, one, many in zip(boards, fixes, first, every, strict=True):
         verdict = "repaired" if known else "unrepaired"
         assert (one, many) == (Repair(verdict, walls=known[:1]), Repair(verdict, walls=known)), Level(board)
 
 
-def test_a_cure_is_applied_to_arrays_too() -> None:
+def test_a_fix_is_applied_to_arrays_too() -> None:
     blocked = Level.parse("#######\n#@$#.##\n#######")
     for level in (blocked, Level.parse("#######\n#@$ .##\n#######")):
         assert repair(level.tokens).apply(level.tokens) == repair(level).apply(level)

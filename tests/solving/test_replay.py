@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from maskoban.boards import Level, MaskobanError
+from maskoban.boards import Level
+from maskoban.errors import MaskobanError
 from maskoban.solving.replay import Counts, IllegalStepError, count, play, solves
 
 CORRIDOR = """
@@ -104,7 +105,7 @@ def test_a_masked_cell_stops_player_and_box() -> None:
 
 @pytest.mark.parametrize(("text", "players"), [("# $.#", 0), ("#@$+#", 2)])
 def test_a_game_needs_one_player(text: str, players: int) -> None:
-    with pytest.raises(MaskobanError, match=f"exactly one player, not {players}"):
+    with pytest.raises(MaskobanError, match=f"exactly one player, got {players}"):
         solves(board(text), "")
 
 
@@ -114,7 +115,7 @@ def test_only_all_boxes_on_goals_is_solved() -> None:
     assert not solves(board("#.@$#"), "l")
 
 
-def test_the_level_given_is_left_alone() -> None:
+def test_the_level_stays_unchanged() -> None:
     tokens = board(CORRIDOR).tokens.copy()
     before = tokens.copy()
     positions = list(play(tokens, "rRR"))

@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskoban.boards import Level, MaskobanError, Tokens, read_boards
+from maskoban._util.progress import bar
+from maskoban.boards import Level, Tokens, read_boards
+from maskoban.errors import MaskobanError
 from maskoban.solving.replay import solves
 from maskoban.solving.solver import MODES, Limits, Results, dead_cells, solve, solve_many
 
@@ -152,7 +154,9 @@ def test_arrays_that_are_no_boards() -> None:
 
 def test_what_cannot_be_asked_for() -> None:
     level = board("#@$.#")
-    with pytest.raises(MaskobanError, match="unknown mode 'best': expected any, pushes or effort"):
+    with pytest.raises(
+        MaskobanError, match="unknown mode 'best': expected one of any, pushes, effort, decomposed"
+    ):
         solve(level, "best")
     for threads in (0, -1, 1.5, "2"):
         with pytest.raises(
@@ -192,7 +196,7 @@ def test_what_is_no_board() -> None:
     with pytest.raises(MaskobanError, match=r"^the rows of a board must be equally long$"):
         solve([[2, 3, 4], [1]])  # type: ignore[arg-type]
     for one, kind in (("#@$.#", "str"), (board("#@$.#"), "Level"), (7, "int")):
-        with pytest.raises(MaskobanError, match=f"^many boards are wanted, but this is one {kind}$"):
+        with pytest.raises(MaskobanError, match=f"^expected several boards, got one {kind}$"):
             solve_many(one)  # type: ignore[arg-type]
 
 
@@ -205,13 +209,15 @@ def test_boards_in_any_wrapping() -> None:
 
 def test_the_state_limit_is_kept_to_the_state(mode: str) -> None:
     full = solve(CLASSIC, mode, Limits(states=5))
-    assert (full.verdict, full.reason, full.expanded) == ("unknown", "state limit of 5 reached", 5)
+    assert (full.verdict, full.limit_hit, full.expanded) == ("unknown", "states", 5)
+    assert full.reason == "state limit of 5 reached"
     assert solve(board("#@$.#"), mode, Limits(states=1)).solved
 
 
 def test_the_time_limit(mode: str) -> None:
     result = solve(large_board(), mode, Limits(seconds=0.01))
-    assert (result.verdict, result.reason) == ("unknown", "time limit of 0.01 seconds reached")
+    assert (result.verdict, result.limit_hit) == ("unknown", "time")
+    assert result.reason == "time limit of 0.01 seconds reached"
     assert result.seconds >= 0.01
 
 
@@ -259,7 +265,7 @@ with open("/proc/self/clear_refs", "w") as peak:
     peak.write("5")  # the peak falls back to what is in use now
 before = peak_megabytes()
 result = solve(board, sys.argv[1], Limits(megabytes=8))
-print(result.verdict, result.reason, peak_megabytes() - before, sep="|")
+print(result.verdict, result.limit_hit, result.reason, peak_megabytes() - before, sep="|")
 """
 
 
@@ -272,8 +278,8 @@ def test_memory_stays_within_its_bound(mode: str) -> None:
         check=True,
         cwd=Path(__file__).parents[2],
     )
-    verdict, reason, megabytes = done.stdout.strip().split("|")
-    assert (verdict, reason) == ("unknown", "memory limit of 8 MB reached")
+    verdict, limit_hit, reason, megabytes = done.stdout.strip().split("|")
+    assert (verdict, limit_hit, reason) == ("unknown", "memory", "memory limit of 8 MB reached")
     assert 4 < float(megabytes) < 9
 
 
@@ -305,8 +311,13 @@ def test_a_part_of_the_results(mode: str) -> None:
     assert solve_many([CLASSIC] * 2, limits=Limits(states=2), solutions=False)[::-1].solutions is None
 
 
-def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    solve_many([CLASSIC, board("#@$.#")], progress=True)
+def test_progress_is_reported_and_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    calls: list[tuple[int, int]] = []
+    solve_many([CLASSIC, board("#@$.#")], on_progress=lambda done, total: calls.append((done, total)))
+    assert calls == sorted(calls)
+    assert calls[-1] == (2, 2)
+    with bar("solving") as show:
+        solve_many([CLASSIC, board("#@$.#")], on_progress=show)
     assert "2/2" in capsys.readouterr().err
 
 

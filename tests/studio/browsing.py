@@ -8,8 +8,9 @@ from typing import Any
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from maskoban.boards import Level
+from tests.studio.serving import PATIENCE
 
-expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
+expect.set_options(timeout=1000 * PATIENCE)  # a busy machine is no reason to fail
 
 ROOM = """
 ########
@@ -27,7 +28,7 @@ BLOCKED = "#######\n#@$#.##\n#######"
 def person(browser: Browser, studio: str, path: str = "/", **options: Any) -> Page:
     """Somebody with a browser of their own, who minds every error in the console."""
     context = browser.new_context(**{"reduced_motion": "reduce", **options})
-    context.set_default_timeout(20_000)
+    context.set_default_timeout(1000 * PATIENCE)
     page = context.new_page()
     page.complaints = []  # type: ignore[attr-defined]
     page.on("pageerror", lambda error: page.complaints.append(str(error)))  # type: ignore[attr-defined]

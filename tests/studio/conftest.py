@@ -7,9 +7,20 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import Browser, Page
 
+from maskoban.studio import app, limits, solver_pool
 from maskoban.studio.app import create_app
 from tests.studio.browsing import person
-from tests.studio.serving import known_model, serving
+from tests.studio.serving import PATIENCE, known_model, serving
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _patience() -> Iterator[None]:
+    """No deadline that a slow machine could miss."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(solver_pool, "QUICK_JOB", PATIENCE)
+        patch.setattr(limits, "JUDGE_SECONDS", PATIENCE)
+        patch.setattr(app, "GRACE", round(PATIENCE))
+        yield
 
 
 @pytest.fixture(scope="session")

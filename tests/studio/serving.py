@@ -1,11 +1,12 @@
-"""A studio on a free port of this machine, served for real, with a model whose boards are known."""
+"""A studio on a free port of this machine, with a model whose boards are known."""
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import numpy as np
@@ -13,11 +14,12 @@ from fastapi import FastAPI
 from numpy.typing import NDArray
 
 from maskoban.boards import Level, Tokens
+from maskoban.boards.tiles import WALL
 from maskoban.diffusion.model import Model
-from maskoban.studio.server import server
+from maskoban.studio.app import create_app, server
 from tests.diffusion.dummies import Dummy
 
-#: What the known model draws; where it says ? it draws wall or floor, one as likely as the other.
+#: What the known model samples; in a ? cell it samples wall or floor with equal probability.
 KNOWN = """
 ##########
 #  ??    #
@@ -31,55 +33,88 @@ KNOWN = """
 ##########
 """
 
-
-def _hall(side: int, boxes: int) -> str:
-    """A square hall with boxes above and goals below."""
-    cells = [["#"] * side, *(["#", *" " * (side - 2), "#"] for _ in range(side - 2)), ["#"] * side]
-    apart = [(row, column) for row in range(2, side - 2, 2) for column in range(2, side - 2, 2)]
-    cells[1][1] = "@"
-    for (row, column), (down, right) in zip(apart[:boxes], apart[::-1], strict=False):
-        cells[row][column], cells[down][right + 1] = "$", "."
-    return "\n".join(map("".join, cells))
-
-
-#: So much room that a plain search has no end in sight, and so few boxes that it takes seconds to fill its memory.
-ENDLESS = _hall(20, 5)
+#: Seconds to wait for a condition: far more than the slowest machine takes.
+PATIENCE = 300.0
 
 
 class Known(Dummy):
-    """Draws the known board, taking ``seconds`` for every evaluation."""
+    """Samples the known board. Evaluations beyond ``allowed`` wait until ``allow`` is called."""
 
-    def __init__(self, seconds: float = 0.0) -> None:
+    def __init__(self, allowed: float = math.inf) -> None:
         inside = Level.parse(KNOWN).tokens[1:-1, 1:-1].ravel()
         p = np.eye(8)[inside]
         p[inside == 7, :2] = 0.5
         super().__init__(p[:, :7], height=10, width=10, margin=1)
-        self.seconds, self.evaluations = seconds, 0
+        self.evaluations, self._allowed = 0, allowed
+        self._turn = threading.Condition()
 
     def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
-        self.evaluations += 1
-        time.sleep(self.seconds)
+        with self._turn:
+            self._turn.wait_for(lambda: self.evaluations < self._allowed)
+            self.evaluations += 1
         return super().logits(tokens, t, cells)
 
+    def allow(self, evaluations: float = math.inf) -> None:
+        """Let so many more evaluations run."""
+        with self._turn:
+            self._allowed += evaluations
+            self._turn.notify_all()
 
-def known_model(seconds: float = 0.0) -> Model:
-    """A model that draws the known board."""
-    return Model(Known(seconds), {"name": "known"})
+
+class Picky:
+    """A critic that accepts the known board if its first ? cell is floor: every other board."""
+
+    def scores(self, tokens: Tokens) -> NDArray[np.float32]:
+        first = Level.parse(KNOWN).tokens[1:-1, 1:-1].ravel().tolist().index(7)
+        return np.where(tokens[:, first] == WALL, -np.inf, 0).astype(np.float32)
+
+
+def known_model(denoiser: Known | None = None) -> Model:
+    """A model that samples the known board, without a critic."""
+    return Model(denoiser or Known(), {"name": "known"})
+
+
+def picky_model(denoiser: Known | None = None) -> Model:
+    """The same with a critic that rejects every other board, and one Gibbs sweep."""
+    return Model(denoiser or Known(), {"name": "picky", "critic": 1.0, "polish": 1}, critic=Picky())
+
+
+def eventually(holds: Callable[[], bool]) -> bool:
+    """Wait until a condition holds; False if it never does."""
+    deadline = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
 
 
 @contextmanager
 def serving(app: FastAPI, port: int = 0) -> Iterator[str]:
-    """The address at which the app is being served."""
+    """The address of the app while it is served."""
     listener = socket.create_server(("127.0.0.1", port))
     running = server(app)
     thread = threading.Thread(target=running.run, args=([listener],))
     thread.start()
     try:
-        deadline = time.monotonic() + 30
-        while not running.started and time.monotonic() < deadline:
-            time.sleep(0.01)
+        assert eventually(lambda: running.started)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}"
     finally:
         running.should_exit = True
         thread.join()
         listener.close()
+
+
+@contextmanager
+def held(denoiser: Known, port: int = 0) -> Iterator[str]:
+    """A studio whose model stops after the evaluations that are allowed; stopping the server lets it go on."""
+    app = create_app(lambda: known_model(denoiser))
+    with serving(app, port) as address:
+        stop = app.state.threads.stop
+
+        def stop_and_go_on() -> None:
+            stop()
+            denoiser.allow()
+
+        app.state.threads.stop = stop_and_go_on
+        yield address

@@ -13,6 +13,8 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
+from tests.studio.serving import PATIENCE
+
 
 @contextmanager
 def command(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
@@ -33,10 +35,10 @@ def command(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 @pytest.mark.skipif(sys.platform == "win32", reason="there Ctrl-C cannot be sent to one process alone")
 def test_it_serves_until_ctrl_c_and_ends_without_a_word() -> None:
     with command() as (process, address):
-        assert httpx.get(f"{address}api/health", timeout=30).json()["status"] == "ok"
-        assert "<title>maskoban studio</title>" in httpx.get(address, timeout=30).text
+        assert httpx.get(f"{address}api/health", timeout=PATIENCE).json()["status"] == "ok"
+        assert "<title>maskoban studio</title>" in httpx.get(address, timeout=PATIENCE).text
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=30)
+        _, said = process.communicate(timeout=PATIENCE)
         assert (process.returncode, said) == (0, "")
 
 
@@ -44,15 +46,15 @@ def test_beyond_this_machine_a_token_is_made() -> None:
     with command("--host", "0.0.0.0") as (_, address):
         place, _, token = address.partition("?token=")
         assert len(token) > 20
-        assert httpx.get(f"{place}api/health", timeout=30).status_code == 401
+        assert httpx.get(f"{place}api/health", timeout=PATIENCE).status_code == 401
         known = {"Authorization": f"Bearer {token}"}
-        assert httpx.get(f"{place}api/health", headers=known, timeout=30).status_code == 200
+        assert httpx.get(f"{place}api/health", headers=known, timeout=PATIENCE).status_code == 200
 
 
 def test_the_printed_address_opens_whatever_the_token_is_made_of() -> None:
     with (
         command("--host", "0.0.0.0", "--token", "Zk3+/q== &%#") as (_, address),
-        httpx.Client(timeout=30) as browser,
+        httpx.Client(timeout=PATIENCE) as browser,
     ):
         assert browser.get(address, follow_redirects=True).status_code == 200
         assert browser.get(f"{address.partition('?')[0]}api/health").status_code == 200
@@ -60,10 +62,10 @@ def test_the_printed_address_opens_whatever_the_token_is_made_of() -> None:
 
 def test_a_token_that_no_header_can_carry_is_refused() -> None:
     line = [sys.executable, "-m", "maskoban", "studio", "--no-browser", "--port", "0", "--token", "ключ"]
-    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert (done.returncode, done.stderr) == (
         2,
-        "maskoban: a token is made of ASCII letters, for it travels in headers\n",
+        "maskoban: --token: expected ASCII letters, because it is sent in a header\n",
     )
 
 
@@ -71,6 +73,6 @@ def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         line = [sys.executable, "-m", "maskoban", "studio", "--no-browser", "--port", port]
-        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=60)
+        done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == 2
     assert re.fullmatch(rf"maskoban: cannot listen on 127\.0\.0\.1, port {port}: .*\n", done.stderr)

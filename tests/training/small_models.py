@@ -8,11 +8,11 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from maskoban.diffusion.critic_network import CriticNetwork
-from maskoban.diffusion.network import InteriorNetwork
-from maskoban.diffusion.tensorfile import save_tensors
+from maskoban.nn.critic import CriticNetwork
+from maskoban.nn.networks import InteriorNetwork
+from maskoban.nn.weight_files import save_tensors
 from maskoban.training.checkpoint import Progress, new_network, save_checkpoint
-from maskoban.training.presets import PAPER, TINY, Preset
+from maskoban.training.config import PAPER, TINY, Preset
 
 SMALL_PAPER = dataclasses.replace(PAPER, height=6, width=7, d=32, blocks=2, heads=2, hidden=64)
 SMALL = dataclasses.replace(TINY, height=6, width=7, d=32, blocks=2, heads=2, hidden=64)

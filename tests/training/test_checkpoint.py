@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
-from maskoban.boards import MaskobanError
-from maskoban.diffusion.tensorfile import save_tensors
+from maskoban.boards.tiles import MASK
+from maskoban.diffusion.loading import load
+from maskoban.errors import MaskobanError
+from maskoban.nn.weight_files import save_tensors
 from maskoban.training.checkpoint import (
     Progress,
     load_checkpoint,
@@ -20,7 +25,9 @@ from maskoban.training.checkpoint import (
     save_checkpoint,
     split_by_size,
 )
-from maskoban.training.presets import TINY
+from maskoban.training.config import TINY
+from maskoban.training.options import TrainOptions
+from maskoban.training.trainer import Trainer
 
 PRESET = replace(TINY, height=5, width=5, d=16, blocks=2, heads=2, hidden=32)
 
@@ -141,3 +148,36 @@ def test_a_weights_file_that_is_no_checkpoint_is_refused(tmp_path: Path) -> None
         save_tensors(tmp_path / "state.safetensors", {"a": torch.ones(1)}, metadata)
         with pytest.raises(MaskobanError, match="not a maskoban checkpoint"):
             load_checkpoint(tmp_path)
+
+
+# -- checkpoints of version 0.1.0, written before the settings objective and average existed
+
+OLD = Path(__file__).parent / "old_runs"
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(("name", "held_out_loss"), [("interior", 1.86632), ("paper", 16.49853)])
+def test_an_old_run_resumes_and_ends_as_it_would_have(
+    tmp_path: Path, name: str, held_out_loss: float
+) -> None:
+    """The loss is that of the run's uninterrupted end, in the version that began it."""
+    run = Path(shutil.copytree(OLD / name, tmp_path / name))
+    _, preset, progress, _ = load_checkpoint(run)
+    assert (preset.objective, preset.average, preset.steps) == ("cross_entropy", "board", 8)
+    assert progress.step == 4
+    boards = np.load(OLD / "boards.npy")
+    options = TrainOptions(device="cpu", compile=False, quiet=True)
+    Trainer(preset, boards[:16], boards[16:], run, options).resume().run()
+    entries = [json.loads(line) for line in (run / "log.jsonl").read_text().splitlines()]
+    (found,) = [entry["valid"] for entry in entries if "valid" in entry]
+    assert found == pytest.approx(held_out_loss, rel=2e-3)
+
+
+@pytest.mark.parametrize("name", ["interior", "paper"])
+def test_an_old_run_is_a_model(tmp_path: Path, name: str) -> None:
+    pytest.importorskip("onnx", reason="exporting needs onnx")
+    from maskoban.training.export import export
+
+    assert load(OLD / name).sample(3, seed=1).shape == (3, 5, 5)
+    assert export(OLD / name, tmp_path)["training_steps"] == 4
+    assert (load(tmp_path).sample(3, seed=1) != MASK).all()

@@ -14,13 +14,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from maskoban.boards import MaskobanError
-from maskoban.diffusion.network import Network
+from maskoban.boards.synth import synthesize
+from maskoban.errors import MaskobanError
+from maskoban.nn.networks import Network
 from maskoban.training.checkpoint import new_network
-from maskoban.training.compiling import compiled, gradients, prove_gradients
-from maskoban.training.loop import Options, Trainer
-from maskoban.training.presets import Preset
-from maskoban.training.synth import synthesize
+from maskoban.training.compiling import check_gradients, compiled, gradients, same_step
+from maskoban.training.config import Preset
+from maskoban.training.options import TrainOptions
+from maskoban.training.trainer import Trainer
 from tests.training.small_models import SMALL, SMALL_PAPER
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -59,7 +60,7 @@ def test_what_is_right_passes_and_leaves_weights_and_gradients_as_they_were(pres
     torch.manual_seed(0)
     network = new_network(preset).eval()
     before = {name: value.clone() for name, value in network.state_dict().items()}
-    assert prove_gradients(network, new_network(preset), squares(network), squares(network)) < 1e-6
+    assert check_gradients(network, new_network(preset), squares(network), squares(network)) < 1e-6
     assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
     assert all(p.grad is None for p in network.parameters())
 
@@ -85,7 +86,7 @@ def test_a_wrong_gradient_is_refused_and_named_though_all_others_are_right(
     made, plain = spoiled(network, name, change)
     named = re.escape(f"the gradient of {name}{part} is ") + ".*% off; train with --no-compile"
     with pytest.raises(MaskobanError, match=named):
-        prove_gradients(network, new_network(SMALL_PAPER), made, plain)
+        check_gradients(network, new_network(SMALL_PAPER), made, plain)
 
 
 def test_interrupted_it_leaves_the_weights_as_they_were() -> None:
@@ -100,7 +101,7 @@ def test_interrupted_it_leaves_the_weights_as_they_were() -> None:
             return squares(network)()
 
         with pytest.raises(KeyboardInterrupt):
-            prove_gradients(network, new_network(SMALL), loss, loss)
+            check_gradients(network, new_network(SMALL), loss, loss)
         assert all(torch.equal(before[name], value) for name, value in network.state_dict().items())
 
 
@@ -116,7 +117,7 @@ def test_a_gradient_that_is_left_out_is_refused_however_the_network_starts() -> 
         return loss + 0 * network.place.sum()
 
     with pytest.raises(MaskobanError, match="gradient of place is 100% off"):
-        prove_gradients(network, new_network(SMALL), without_place, squares(network))
+        check_gradients(network, new_network(SMALL), without_place, squares(network))
 
 
 @pytest.mark.parametrize("known", [True, False])
@@ -140,12 +141,11 @@ def test_a_recording_is_held_against_the_step_and_neither_is_taken(
     boards = synthesize(40, height=6, width=7, boxes=1, seed=3)
     short = replace(preset, batch=8, precision="fp32", diffusion_steps=20, validation_boards=8)
     trainer = Trainer(
-        short, boards[:32], boards[32:], tmp_path, Options(device="cpu", compile=False, quiet=True)
+        short, boards[:32], boards[32:], tmp_path, TrainOptions(device="cpu", compile=False, quiet=True)
     )
     for _ in range(3):
-        trainer.step()
-        trainer.progress.step += 1
-    batch, name = trainer._batch(3), "qkv_bias" if preset is SMALL_PAPER else "down"
+        trainer.train_step()
+    batch, name = trainer.batches(3), "qkv_bias" if preset is SMALL_PAPER else "down"
 
     def replay(boards: Tensor) -> Tensor:
         """As a recording does it, but for one block's gradient."""
@@ -156,10 +156,10 @@ def test_a_recording_is_held_against_the_step_and_neither_is_taken(
             grad[1] *= wrong
         return loss
 
-    trainer._recorded = replay  # type: ignore[assignment]
     before = {n: v.clone() for n, v in trainer.network.state_dict().items()}
     moments = [copy.deepcopy(list(o.state.values())) for o in trainer.optimizers.values()]
-    assert trainer._recording_is_right(batch) == (wrong is None)
+    network, optimizers = trainer.network, trainer.optimizers
+    assert same_step(network, optimizers, replay, trainer._update, batch, preset.seed) == (wrong is None)
     assert all(torch.equal(before[n], v) for n, v in trainer.network.state_dict().items())
     for optimizer, states in zip(trainer.optimizers.values(), moments, strict=True):
         for state, was in zip(optimizer.state.values(), states, strict=True):
@@ -175,12 +175,12 @@ def test_a_compiled_run_proves_itself_and_takes_the_steps_of_the_plain_one(
                     validation_boards=8, precision="fp32", diffusion_steps=20)  # fmt: skip
     logs = []
     for name in ("plain", "compiled"):
-        options = Options(device="cpu", compile=name == "compiled", quiet=True)
+        options = TrainOptions(device="cpu", compile=name == "compiled", quiet=True)
         Trainer(short, boards[:32], boards[32:], tmp_path / name, options).run()
         logs.append([json.loads(line) for line in (tmp_path / name / "log.jsonl").read_text().splitlines()])
     plain, made = logs
     assert [entry["event"] for entry in plain if "event" in entry] == ["start", "end"]
-    assert [entry["event"] for entry in made if "event" in entry] == ["start", "proved", "end"]
+    assert [entry["event"] for entry in made if "event" in entry] == ["start", "checked", "end"]
     assert made[1]["gradients_off"] < 1e-4
     losses = [next(entry for entry in log if "train" in entry) for log in (plain, made)]
     for kind in ("train", "valid"):

@@ -14,17 +14,24 @@ import pytest
 torch = pytest.importorskip("torch", reason="exporting needs torch")
 pytest.importorskip("onnx", reason="exporting needs onnx")
 
-from maskoban.boards.errors import MaskobanError  # noqa: E402
+from torch import Tensor  # noqa: E402
+
 from maskoban.boards.tiles import MASK  # noqa: E402
-from maskoban.diffusion.eight_bits import widened  # noqa: E402
-from maskoban.diffusion.model import load  # noqa: E402
-from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # noqa: E402
-from maskoban.diffusion.tensorfile import load_tensors, save_tensors  # noqa: E402
-from maskoban.diffusion.weight_files import load_folder  # noqa: E402
+from maskoban.diffusion.loading import load  # noqa: E402
+from maskoban.diffusion.onnx import OnnxCritic, OnnxDenoiser  # noqa: E402
+from maskoban.errors import MaskobanError  # noqa: E402
+from maskoban.nn.networks import NETWORKS, Network, pick  # noqa: E402
+from maskoban.nn.weight_files import (  # noqa: E402
+    dequantize,
+    load_folder,
+    load_tensors,
+    save_tensors,
+)
 from maskoban.training import export as exporting  # noqa: E402
 from maskoban.training.checkpoint import Progress, new_network, save_checkpoint  # noqa: E402
+from maskoban.training.config import Preset  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402
-from maskoban.training.presets import Preset  # noqa: E402
+from maskoban.training.optim import build_optimizers  # noqa: E402
 from tests.training.small_models import SMALL, SMALL_PAPER, WIDE, WIDE_PAPER, save_critic, save_run  # noqa: E402
 
 MODELS = {
@@ -48,14 +55,14 @@ def test_torch_and_onnx_agree_on_whole_boards(exported: tuple[Preset, Path]) -> 
     """The same seed gives the same boards in both worlds: no draw falls into the tiny gap between them."""
     _, folder = exported
     light, heavy = load(folder), load(folder, device="cpu")
-    from maskoban.diffusion.torch_model import load_torch
+    from maskoban.nn.runtime import load_torch
 
     heavy.denoiser, _ = load_torch(folder, "cpu")
     assert (light.sample(6, seed=3) == heavy.sample(6, seed=3)).all()
 
 
 def test_the_schedule_is_known_where_it_is_not_the_usual_one(tmp_path: Path) -> None:
-    from maskoban.diffusion.torch_model import load_torch
+    from maskoban.nn.runtime import load_torch
 
     run = save_run(tmp_path, dataclasses.replace(SMALL_PAPER, schedule="cosine"))
     export(run, run / "model")
@@ -64,7 +71,7 @@ def test_the_schedule_is_known_where_it_is_not_the_usual_one(tmp_path: Path) -> 
 
 
 def test_logits_agree_at_sizes_not_exported_with(exported: tuple[Preset, Path]) -> None:
-    from maskoban.diffusion.torch_model import load_torch
+    from maskoban.nn.runtime import load_torch
 
     preset, folder = exported
     torch_side, facts = load_torch(folder, "cpu")
@@ -90,7 +97,7 @@ def test_the_weights_exist_once_and_the_graphs_are_small(exported: tuple[Preset,
 
 def test_int8_is_near_and_the_same_in_any_batch(exported: tuple[Preset, Path]) -> None:
     _, folder = exported
-    exact, small = load(folder).denoiser, load(folder, precision="int8").denoiser
+    exact, small = (OnnxDenoiser(folder / graph) for graph in ("model.onnx", "model.int8.onnx"))
     rng = np.random.default_rng(2)
     cells = (exact.height - 2 * exact.margin) * (exact.width - 2 * exact.margin)
     tokens = rng.integers(0, MASK + 1, (9, cells)).astype(np.uint8)
@@ -166,8 +173,8 @@ def test_eight_bits_are_near_and_are_kept_when_exported_again(preset: Preset, tm
     assert not torch.equal(rounded["net.up"], whole["net.up"].float())
 
 
-def test_weights_in_eight_bits_cost_nothing_once_loaded(tmp_path: Path) -> None:
-    """They are widened when the graph is loaded, not at every evaluation."""
+def test_weights_quantize_cost_nothing_once_loaded(tmp_path: Path) -> None:
+    """They are dequantize when the graph is loaded, not at every evaluation."""
     import onnx
     import onnxruntime
 
@@ -182,7 +189,7 @@ def test_weights_in_eight_bits_cost_nothing_once_loaded(tmp_path: Path) -> None:
 
 
 def test_only_eight_or_sixteen_bits(tmp_path: Path) -> None:
-    with pytest.raises(MaskobanError, match="8 or 16 bits, not 4"):
+    with pytest.raises(MaskobanError, match="bits: expected 8 or 16, got 4"):
         export(save_run(tmp_path / "run"), tmp_path / "out", bits=4)
     assert not (tmp_path / "out").exists()
 
@@ -213,21 +220,20 @@ def test_idle_units_are_left_out_and_nothing_changes(bits: int, tmp_path: Path) 
     if bits == 16:  # in 8 bits the pieces of this small network are not worth rounding
         assert after < before - 32 * 2 * WIDE.d * 2 + 2000
     assert load_tensors(tmp_path / "cut" / "model.safetensors")[0]["net.up.1"].shape == (224, WIDE.d)
-    for precision in ("fp32", "int8"):
-        whole, cut = (load(tmp_path / name, precision=precision) for name in ("whole", "cut"))
+    for graph in ("model.onnx", "model.int8.onnx"):
+        whole, cut = (OnnxDenoiser(tmp_path / name / graph) for name in ("whole", "cut"))
         tokens = rng.integers(0, MASK + 1, (6, 20)).astype(np.uint8)
         t, where = np.ones(6, np.int64), rng.integers(0, 20, (6, 3))
-        off = np.abs(whole.denoiser.logits(tokens, t, where) - cut.denoiser.logits(tokens, t, where))
-        assert off.max() < (1e-4 if (precision, bits) == ("fp32", 16) else 0.1)
-    assert whole.critic is not None
-    assert cut.critic is not None
+        off = np.abs(whole.logits(tokens, t, where) - cut.logits(tokens, t, where))
+        assert off.max() < (1e-4 if (graph, bits) == ("model.onnx", 16) else 0.1)
+    one, other = (OnnxCritic(tmp_path / name / "critic.onnx") for name in ("whole", "cut"))
     tokens = rng.integers(0, MASK, (6, 20)).astype(np.uint8)
-    # Smaller matrices, of which some are not worth rounding to 8 bits any more.
-    np.testing.assert_allclose(cut.critic.scores(tokens), whole.critic.scores(tokens), atol=0.03)
+    # Some of the smaller matrices are no longer large enough for int8.
+    np.testing.assert_allclose(other.scores(tokens), one.scores(tokens), atol=0.03)
 
 
 def test_a_model_without_idle_units_can_be_exported_onto_itself_and_read_by_torch(tmp_path: Path) -> None:
-    from maskoban.diffusion.torch_model import load_torch, load_torch_critic
+    from maskoban.nn.runtime import load_torch, load_torch_critic
 
     run, critic = with_idle_units(tmp_path)
     levels = np.random.default_rng(8).integers(0, MASK, (300, WIDE.height, WIDE.width)).astype(np.uint8)
@@ -260,13 +266,13 @@ def test_a_critic_comes_along_where_the_weights_change(tmp_path: Path) -> None:
 def test_a_run_and_a_model_do_not_share_a_folder(tmp_path: Path) -> None:
     run = save_run(tmp_path / "run")
     with pytest.raises(
-        MaskobanError, match="run: the folder of a training run; a model needs one of its own"
+        MaskobanError, match="run: is the folder of a training run; expected another one for the model"
     ):
         export(run, run)
     assert not (run / "model.safetensors").exists()
     critic = save_critic(tmp_path / "critic")
     with pytest.raises(
-        MaskobanError, match="critic: the folder of a critic's run; a model needs one of its own"
+        MaskobanError, match="critic: is the folder of a critic's run; expected another one for the model"
     ):
         export(run, critic)
     assert (critic / "critic.safetensors").is_file()
@@ -276,12 +282,12 @@ def test_a_place_that_can_be_no_folder_is_said(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     run = save_run(tmp_path / "run")
     for place, why in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "x", "Not a directory")):
-        with pytest.raises(MaskobanError, match=f"cannot be made a folder: {why}"):
+        with pytest.raises(MaskobanError, match=f"cannot be written: {why}"):
             export(run, place)
 
 
 def test_broken_pieces_are_refused_by_name(tmp_path: Path) -> None:
-    from maskoban.diffusion.torch_model import load_torch
+    from maskoban.nn.runtime import load_torch
 
     run, _ = with_idle_units(tmp_path)
     levels = np.random.default_rng(8).integers(0, MASK, (300, WIDE.height, WIDE.width)).astype(np.uint8)
@@ -289,26 +295,24 @@ def test_broken_pieces_are_refused_by_name(tmp_path: Path) -> None:
     file = tmp_path / "model" / "model.safetensors"
     whole, told = load_tensors(file)
     pieces = {
-        "net.up.1 is missing": {"net.up.1": None},
-        r"net.up.1 is of shape \(300, 128\)": {"net.up.1": torch.zeros(300, 128)},
-        r"net.up.1 is of shape \(200, 100\)": {"net.up.1": torch.zeros(200, 100)},
-        r"net.up.0 is of shape \(2, 256, 128\)": {"net.up.0": torch.zeros(2, 256, 128)},
-        r"net.down.1 is of shape \(100, 224\)": {"net.down.1": torch.zeros(100, 224)},
-        "up is missing": {"net.up.0": None},
+        r"'net.up.1' is missing; the network expects \(256, 128\)": {"net.up.1": None},
+        r"'net.up.1' has shape \(300, 128\)": {"net.up.1": torch.zeros(300, 128)},
+        r"'net.up.1' has shape \(200, 100\)": {"net.up.1": torch.zeros(200, 100)},
+        r"'net.up.0' has shape \(2, 256, 128\)": {"net.up.0": torch.zeros(2, 256, 128)},
+        r"'net.down.1' has shape \(100, 224\)": {"net.down.1": torch.zeros(100, 224)},
+        "'net.up' is missing": {"net.up.0": None},
     }
     for sentence, change in pieces.items():
         broken = {name: value for name, value in (whole | change).items() if value is not None}
         save_tensors(file, broken, told)
-        with pytest.raises(
-            MaskobanError, match=rf"model: the checkpoint does not fit the network: {sentence}"
-        ):
+        with pytest.raises(MaskobanError, match=rf"model: not a maskoban model: tensor {sentence}"):
             load_torch(tmp_path / "model", "cpu")
 
 
 def test_the_command_prunes_and_rounds(tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from maskoban.cli import app
+    from maskoban.cli.app import app
 
     run, critic = with_idle_units(tmp_path)
     levels = tmp_path / "levels.npz"
@@ -325,9 +329,11 @@ def test_the_command_prunes_and_rounds(tmp_path: Path) -> None:
 
 def test_what_has_no_idle_units_to_leave_out_is_refused(tmp_path: Path) -> None:
     levels = np.zeros((1, 6, 7), np.uint8)
-    with pytest.raises(MaskobanError, match="this is the paper's"):
+    with pytest.raises(MaskobanError, match="only the interior network can be pruned, not 'paper'"):
         export(save_run(tmp_path / "run", SMALL_PAPER), tmp_path / "out", levels=levels)
-    with pytest.raises(MaskobanError, match="the levels are 10x10, but the network draws 6x7 boards"):
+    with pytest.raises(
+        MaskobanError, match="the corpus to prune with has 10x10 boards, but the network draws 6x7"
+    ):
         export(save_run(tmp_path / "other"), tmp_path / "out", levels=np.zeros((1, 10, 10), np.uint8))
     assert not (tmp_path / "out").exists()
 
@@ -377,12 +383,12 @@ def test_a_model_and_its_critic_can_be_exported_onto_themselves(small: Path, tmp
     assert {path.name: path.read_bytes() for path in (tmp_path / "model").iterdir()} == files
 
 
-def test_a_critic_is_kept_in_eight_bits(tmp_path: Path) -> None:
+def test_a_critic_is_kept_quantize(tmp_path: Path) -> None:
     run, critic = save_run(tmp_path / "run", WIDE), save_critic(tmp_path / "critic", WIDE, rank=64)
     export(run, tmp_path / "model", critic=critic)
     whole, kept = (load_tensors(folder / "critic.safetensors")[0] for folder in (critic, tmp_path / "model"))
     assert kept["wide.qkv"].dtype == torch.int8
-    off = (widened(kept)["wide.qkv"] - whole["wide.qkv"]).abs()
+    off = (dequantize(kept)["wide.qkv"] - whole["wide.qkv"]).abs()
     assert 0 < float(off.max()) < 0.77 * float(whole["wide.qkv"].abs().max()) / 127
     again = export(tmp_path / "model", tmp_path / "again", critic=tmp_path / "model")
     assert again["bits"] == 16
@@ -405,7 +411,7 @@ def test_an_exported_model_keeps_its_name_and_sweeps_and_critic(small: Path, tmp
     assert export(model, tmp_path / "plain", polish=0)["polish"] == 0
     assert export(small, tmp_path / "named", critic=model)["critic"] == 3.0
     assert export(model, tmp_path / "strict", cutoff=5.0)["critic"] == 5.0
-    with pytest.raises(MaskobanError, match="cutoff was given, but there is no critic"):
+    with pytest.raises(MaskobanError, match="cutoff: expected a critic too"):
         export(small, tmp_path / "none", cutoff=5.0)
 
 
@@ -462,17 +468,17 @@ def test_what_is_no_critic_of_the_model_is_refused_before_anything_is_written(
         export(small, out, critic=deep)
     (tmp_path / "other").mkdir()
     shutil.copy(small / "model.safetensors", tmp_path / "other" / "critic.safetensors")
-    with pytest.raises(MaskobanError, match=r"critic\.safetensors: not a critic of maskoban's"):
+    with pytest.raises(MaskobanError, match=r"critic\.safetensors: not a maskoban critic"):
         export(small, out, critic=tmp_path / "other")
     tensors, _ = load_tensors(critic_of(small) / "critic.safetensors")
     del tensors["head"]
     save_tensors(tmp_path / "other" / "critic.safetensors", tensors, {})
-    with pytest.raises(MaskobanError, match="head is missing"):
+    with pytest.raises(MaskobanError, match="tensor 'head' is missing"):
         export(small, out, critic=tmp_path / "other")
     for cutoff in (0.0, -1.0, float("nan"), float("inf")):
-        with pytest.raises(MaskobanError, match="cutoff must be a number above 0"):
+        with pytest.raises(MaskobanError, match="cutoff: expected a number above 0"):
             export(small, out, critic=critic_of(small), cutoff=cutoff)
-    with pytest.raises(MaskobanError, match="an interior network, and this is the paper's"):
+    with pytest.raises(MaskobanError, match="expected an interior network for a critic, got PaperNetwork"):
         export(save_run(tmp_path / "paper", SMALL_PAPER), out, critic=critic_of(small))
     assert not out.exists()
 
@@ -480,10 +486,81 @@ def test_what_is_no_critic_of_the_model_is_refused_before_anything_is_written(
 def test_the_command_adds_a_critic(small: Path, tmp_path: Path) -> None:
     from typer.testing import CliRunner
 
-    from maskoban.cli import app
+    from maskoban.cli.app import app
 
     asked = ["export", small, tmp_path, "--critic", critic_of(small), "--critic-cutoff", 2]
     result = CliRunner().invoke(app, [str(word) for word in asked])
     assert result.exit_code == 0, result.output
     assert "critic: 2.0" in result.output
     assert load(tmp_path).card["critic"] == 2
+
+
+# --- a network of others ------------------------------------------------------------------------------------
+
+
+class Convolutions(Network):
+    """With a time input, an integer buffer and a matrix large enough for int8."""
+
+    timed = True
+
+    def __init__(self, height: int, width: int) -> None:
+        super().__init__(height, width)
+        self.token, self.time = torch.nn.Embedding(8, 64), torch.nn.Embedding(100, 64)
+        self.conv, self.norm = torch.nn.Conv2d(64, 64, 3, padding=1), torch.nn.BatchNorm2d(64)
+        self.head = torch.nn.Linear(64, 7)
+
+    def forward(self, tokens: Tensor, t: Tensor, cells: Tensor | None = None, seeds: None = None) -> Tensor:
+        x = (
+            (self.token(tokens) + self.time(t)[:, None])
+            .transpose(1, 2)
+            .unflatten(2, (self.rows, self.columns))
+        )
+        x = self.norm(x + torch.relu(self.conv(x))).flatten(2).transpose(1, 2)
+        logits = self.head(x)
+        return logits if cells is None else pick(logits, cells)
+
+
+@pytest.fixture
+def convolutions(monkeypatch: pytest.MonkeyPatch) -> Preset:
+    monkeypatch.setitem(NETWORKS._values, "conv", lambda s: Convolutions(s["height"], s["width"]))
+    return dataclasses.replace(SMALL, network="conv", optimizer="adamw", diffusion_steps=20)
+
+
+@pytest.mark.parametrize("bits", [8, 16])
+def test_a_network_of_others_is_traced_over_the_same_weights_file(
+    convolutions: Preset, bits: int, tmp_path: Path
+) -> None:
+    run = save_run(tmp_path / "run", convolutions)
+    facts = export(run, tmp_path / "model", bits=bits)  # which compares the graph with torch
+    assert facts["timed"]
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["model.onnx", "model.safetensors"]
+    tensors, _ = load_tensors(tmp_path / "model" / "model.safetensors")
+    assert tensors["net.conv.weight"].dtype == {8: torch.int8, 16: torch.float16}[bits]
+    assert tensors["net.norm.num_batches_tracked"].dtype == torch.int64
+    assert (tmp_path / "model" / "model.onnx").stat().st_size < 10_000  # the weights are not in it
+    from maskoban.nn.runtime import load_torch
+
+    light, heavy = load(tmp_path / "model"), load(tmp_path / "model")
+    heavy.denoiser, _ = load_torch(tmp_path / "model", "cpu")
+    assert (light.sample(6, seed=3) == heavy.sample(6, seed=3)).all()
+
+
+def test_a_network_that_cannot_be_traced_is_an_error(
+    convolutions: Preset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = save_run(tmp_path / "run", convolutions)
+    monkeypatch.setattr(
+        Convolutions, "forward", lambda self, *inputs: torch.fft.fft(self.head.weight)[None].real
+    )
+    with pytest.raises(MaskobanError, match="Convolutions cannot be exported to ONNX: "):
+        export(run, tmp_path / "model")
+    assert not list((tmp_path / "model").iterdir())
+
+
+def test_muon_needs_matrices(convolutions: Preset) -> None:
+    with pytest.raises(MaskobanError, match="network 'conv' has no matrices for Muon; set optimizer=adamw"):
+        build_optimizers(
+            new_network(convolutions),
+            dataclasses.replace(convolutions, optimizer="muon"),
+            torch.device("cpu"),
+        )

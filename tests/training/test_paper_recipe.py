@@ -12,11 +12,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from maskoban.boards.synth import synthesize
 from maskoban.boards.tiles import MASK
-from maskoban.training.loop import Options, Trainer
-from maskoban.training.presets import PAPER
-from maskoban.training.synth import synthesize
-from tests.diffusion.test_network import Reference
+from maskoban.training.config import PAPER
+from maskoban.training.options import TrainOptions
+from maskoban.training.trainer import Trainer
+from tests.nn.test_networks import Reference
 
 STEPS, SMALL = 24, {"height": 5, "width": 5, "d": 16, "blocks": 2, "heads": 2, "hidden": 32}
 
@@ -51,7 +52,7 @@ def test_the_trainer_takes_the_steps_of_the_paper(schedule: str, cap: float, tmp
     )  # fmt: skip
     levels = synthesize(64, height=5, width=5, boxes=1, seed=1)
     trainer = Trainer(
-        preset, levels[:48], levels[48:], tmp_path, Options(device="cpu", compile=False, quiet=True)
+        preset, levels[:48], levels[48:], tmp_path, TrainOptions(device="cpu", compile=False, quiet=True)
     )
     plain = Reference(deepcopy(trainer.network), hidden=32)  # type: ignore[arg-type]
     optimizer = torch.optim.AdamW(plain.parameters(), 1.0, (0.9, 0.999), weight_decay=0.01)
@@ -60,7 +61,7 @@ def test_the_trainer_takes_the_steps_of_the_paper(schedule: str, cap: float, tmp
             2.45e-4 * min((step + 1) / 5, 1) * (1 + math.cos(math.pi * step / STEPS)) / 2
         )
         torch.manual_seed(3 * 1_000_003 + step)  # the numbers that the trainer will roll
-        boards = trainer._batch(step)
+        boards = trainer.batches(step)
         times = (torch.rand(8) * 25).long() + 1
         wanted = loss(plain, boards, times, torch.rand(8, 25), schedule, cap)
         optimizer.zero_grad()
@@ -68,8 +69,7 @@ def test_the_trainer_takes_the_steps_of_the_paper(schedule: str, cap: float, tmp
         used = [p for p in plain.parameters() if p.grad is not None]
         torch.nn.utils.clip_grad_norm_(used, 1.0)
         optimizer.step()
-        found = trainer.step()
-        trainer.progress.step += 1
+        found = trainer.train_step()
         assert found.item() == pytest.approx(wanted.item(), rel=1e-4), step
     ours = Reference(trainer.network, hidden=32)  # type: ignore[arg-type]
     for (name, mine), theirs in zip(ours.named_parameters(), plain.parameters(), strict=True):

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from maskoban.boards.tiles import MASK
-from maskoban.diffusion.critic_network import CriticNetwork
-from maskoban.diffusion.network import InteriorNetwork
+from maskoban.nn.critic import CriticNetwork
+from maskoban.nn.networks import InteriorNetwork
 from maskoban.training.pruning import idle_units, leave_out
 
 BOARDS = np.random.default_rng(1).integers(0, MASK, (40, 6, 6)).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Run by torchrun: every run of ``test_loop.RUNS``, trained by the processes it started.
+"""Run by torchrun: every run of ``test_trainer.RUNS``, trained by the processes it started.
 
 For every run, below the folder given: ``steps`` are three steps taken by all; ``whole`` is trained to the end by all;
 ``parts`` by all to step 5, by the first process alone to step 7, and by all to the end.
@@ -10,28 +10,13 @@ import sys
 from pathlib import Path
 
 import torch
-from torch import Tensor
 
-from maskoban.training import muon
-from maskoban.training.processes import Processes, joined
-from tests.training.test_loop import RUNS, trainer
-
-
-def orthogonalise_in_fp64(stack: Tensor, steps: int = 5) -> Tensor:
-    """``muon.orthogonalise`` without its bf16, which now and then makes a tenth of a step out of a rounding error."""
-    x = stack.double()
-    tall = x.shape[-2] > x.shape[-1]
-    x = x.mT if tall else x
-    x = x / x.norm(dim=(-2, -1), keepdim=True).clamp(min=1e-7)
-    for _ in range(steps):
-        gram = x @ x.mT
-        x = 3.4445 * x + (-4.7750 * gram + 2.0315 * gram @ gram) @ x
-    return x.mT if tall else x
+from maskoban.training.distributed import Processes, joined
+from tests.training.test_trainer import RUNS, trainer
 
 
 def main(folder: Path) -> None:
     torch.set_num_threads(1)
-    muon.orthogonalise = orthogonalise_in_fp64
     alone = Processes()
     with joined("cpu") as (together, _):
         for name, preset in RUNS.items():

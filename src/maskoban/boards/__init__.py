@@ -1,12 +1,20 @@
-"""What a board is: its tiles, levels, their identity, and every file people keep them in."""
+"""Boards: tiles, levels, their identity, and the files people keep them in."""
 
-from .errors import LevelFileError, MaskobanError
-from .files import ENDINGS, FORMATS, check_writable, has_notes, level_files, read, read_boards, stream, write
-from .identity import canonical_text, exact_ids, ids
-from .level import Level, firsts
-from .opening import detect
-from .symmetry import symmetries
-from .tiles import (
+from maskoban.boards.files import (
+    check_writable,
+    has_metadata,
+    level_files,
+    read,
+    read_boards,
+    stream,
+    stream_file,
+    write,
+)
+from maskoban.boards.formats import FORMATS, Format, Source, by_suffix, detect, register, suffixes
+from maskoban.boards.geometry import symmetries
+from maskoban.boards.identity import canonical_text, exact_ids, ids
+from maskoban.boards.level import Level, take, unique_levels
+from maskoban.boards.tiles import (
     BOX,
     BOX_ON_GOAL,
     FLOOR,
@@ -20,12 +28,10 @@ from .tiles import (
     WALL,
     Tokens,
 )
-from .writing import check_place, said, whole_file
 
 __all__ = [
     "BOX",
     "BOX_ON_GOAL",
-    "ENDINGS",
     "FLOOR",
     "FORMATS",
     "GOAL",
@@ -36,24 +42,26 @@ __all__ = [
     "SYMBOLS",
     "TILES",
     "WALL",
+    "Format",
     "Level",
-    "LevelFileError",
-    "MaskobanError",
+    "Source",
     "Tokens",
+    "by_suffix",
     "canonical_text",
-    "check_place",
     "check_writable",
     "detect",
     "exact_ids",
-    "firsts",
-    "has_notes",
+    "has_metadata",
     "ids",
     "level_files",
     "read",
     "read_boards",
-    "said",
+    "register",
     "stream",
+    "stream_file",
+    "suffixes",
     "symmetries",
-    "whole_file",
+    "take",
+    "unique_levels",
     "write",
 ]

@@ -22,14 +22,13 @@ from hashlib import blake2b
 
 import numpy as np
 
-from .areas import Cells, flood
-from .rows import LETTER_OF
-from .symmetry import symmetries
-from .tiles import (
+from maskoban.boards.geometry import Cells, flood_fill, symmetries
+from maskoban.boards.tiles import (
     BOX,
     BOX_ON_GOAL,
     FLOOR,
     GOAL,
+    LETTER_OF,
     MASK,
     PLAYER,
     PLAYER_ON_GOAL,
@@ -86,14 +85,14 @@ def _without_player(boards: Tokens) -> tuple[Tokens, Cells]:
     player = (boards == PLAYER) | (boards == PLAYER_ON_GOAL)
     players = player.sum(axis=(1, 2))
     open_cells = boards != WALL
-    area = flood(player, open_cells)
+    area = flood_fill(player, open_cells)
     area[players == 0] = True
     matters = np.isin(boards, (BOX, GOAL, BOX_ON_GOAL, MASK))
     still = np.where(area | matters, boards, np.uint8(WALL))
 
     lone = player & (players == 1)[:, None, None]
     walkable = open_cells & ~np.isin(boards, (BOX, BOX_ON_GOAL, MASK))
-    region = flood(lone, walkable)
+    region = flood_fill(lone, walkable)
     still[lone & (boards == PLAYER)] = FLOOR
     still[lone & (boards == PLAYER_ON_GOAL)] = GOAL
     return still, region

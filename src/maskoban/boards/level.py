@@ -1,4 +1,4 @@
-"""A level: one board that never changes, and what people write beside it."""
+"""A level: an immutable board with its title, author, comment and solutions."""
 
 from __future__ import annotations
 
@@ -7,25 +7,23 @@ import unicodedata
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .batches import by_shape
-from .errors import MaskobanError
-from .identity import exact_ids, ids
-from .rows import rows_of_tokens, tokens_of_rows
-from .tiles import MASK, MAX_SIDE, Tokens
+from maskoban.boards.geometry import group_by_shape
+from maskoban.boards.identity import exact_ids, ids
+from maskoban.boards.tiles import MASK, MAX_SIDE, Tokens, format_rows, parse_rows
+from maskoban.errors import MaskobanError
 
 #: Characters in a title, an author or a comment, and moves in one solution.
 MAX_TEXT = MAX_MOVES = 100_000
 
-#: Solutions beside one board.
+#: Solutions of one level.
 MAX_SOLUTIONS = 20
 
-#: Levels whose ids are found together.
-TOGETHER = 512
+# Cells and letters of the levels that are taken at once.
+_BATCH_LETTERS = 8_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +72,7 @@ class Level:
         rows = text.replace("\r\n", "\n").split("\n")
         filled = [i for i, row in enumerate(rows) if row.strip()]
         first, last = (filled[0], filled[-1]) if filled else (0, -1)
-        return cls(tokens_of_rows(rows[first : last + 1], "board", first + 1))
+        return cls(parse_rows(rows[first : last + 1], "board", first + 1))
 
     @property
     def height(self) -> int:
@@ -91,6 +89,12 @@ class Level:
         """Rows and columns."""
         height, width = self.tokens.shape
         return height, width
+
+    @property
+    def letters(self) -> int:
+        """Cells of the board and characters of all texts: the memory the level needs, roughly."""
+        texts = (self.title, self.author, self.comment, *self.solutions)
+        return self.tokens.size + sum(map(len, texts))
 
     @cached_property
     def id(self) -> str:
@@ -111,7 +115,7 @@ class Level:
         return exact_ids(self.tokens[None])[0]
 
     def __str__(self) -> str:
-        return "\n".join(rows_of_tokens(self.tokens))
+        return "\n".join(format_rows(self.tokens))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Level):
@@ -170,11 +174,7 @@ def _one_line(name: str, text: str) -> str:
 
 def _lines(comment: str) -> str:
     lines = [line.rstrip() for line in _text("comment", comment).replace("\r\n", "\n").split("\n")]
-    while lines and not lines[0]:
-        del lines[0]
-    while lines and not lines[-1]:
-        del lines[-1]
-    kept = "\n".join(lines)
+    kept = "\n".join(lines).strip("\n")
     _printable("comment", kept.replace("\n", " "))
     return kept
 
@@ -210,24 +210,35 @@ def _solutions(solutions: tuple[str, ...]) -> tuple[str, ...]:
     return kept
 
 
-def firsts(levels: Iterable[Level]) -> Iterator[Level]:
-    """The first level of each puzzle, however others draw it: turned, mirrored, shifted, the player elsewhere.
+def take(levels: Iterator[Level], count: int = 512) -> list[Level]:
+    """The next ``count`` levels; fewer where their texts are so long that they would need much memory.
 
-    >>> [str(level) for level in firsts([Level.parse("@$."), Level.parse(".$@"), Level.parse("@ $.")])]
+    >>> len(take(iter([Level.parse("#@#")] * 5), 2))
+    2
+    """
+    batch: list[Level] = []
+    letters = 0
+    for level in levels:
+        batch.append(level)
+        letters += level.letters
+        if len(batch) == count or letters >= _BATCH_LETTERS:
+            break
+    return batch
+
+
+def unique_levels(levels: Iterable[Level]) -> Iterator[Level]:
+    """The first level of each puzzle; turned, mirrored and shifted copies have the same id.
+
+    >>> [str(level) for level in unique_levels(map(Level.parse, ("@$.", ".$@", "@ $.")))]
     ['@$.', '@ $.']
     """
     seen: set[str] = set()
-    waiting = iter(levels)
-    while some := list(islice(waiting, TOGETHER)):
-        for level, one in zip(some, _ids(some), strict=True):
-            if one not in seen:
-                seen.add(one)
+    remaining = iter(levels)
+    while batch := take(remaining):
+        found = np.empty(len(batch), object)
+        for indices, boards in group_by_shape([level.tokens for level in batch]):
+            found[indices] = ids(boards)
+        for level, level_id in zip(batch, found, strict=True):
+            if level_id not in seen:
+                seen.add(level_id)
                 yield level
-
-
-def _ids(levels: list[Level]) -> list[str]:
-    """The id of each, those of one size together, which is many times faster."""
-    found = np.empty(len(levels), object)
-    for where, stack in by_shape([level.tokens for level in levels]):
-        found[where] = ids(stack)
-    return found.tolist()

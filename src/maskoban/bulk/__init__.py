@@ -1,1 +1,1 @@
-"""Datasets by the million: draw, judge, mend, rate, identify, and write Parquet, here or on a Ray cluster."""
+"""Datasets by the million: sample, solve, repair and rate boards, and write Parquet, on one machine or on Ray."""

@@ -1,22 +1,24 @@
-"""What is to be made: every number of a bulk job in one frozen value, and how it is cut into shards."""
+"""A bulk job: every setting that decides what is in the dataset, and its division into shards."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
-from maskoban.boards.errors import MaskobanError
-from maskoban.diffusion.model import RAREST, How
-from maskoban.diffusion.sampler import Drawing
-from maskoban.solving.picking import Wishes
+from maskoban.diffusion.model import RAREST
+from maskoban.diffusion.sampler import SAMPLERS, SamplerConfig
+from maskoban.errors import MaskobanError
+from maskoban.solving.filters import BoardFilter
 
-#: The default number of boards in a shard: as many as make this many shards of the whole, within these bounds.
+#: By default a dataset is divided into about this many shards, of at least and at most so many boards.
 SHARDS, SMALLEST, LARGEST = 256, 64, 65_536
+
+NO_FILTER = BoardFilter()
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Boards ``first`` to ``first + count - 1`` of a seed's sequence: what is made, written and lost together.
+    """Boards ``first`` to ``first + count - 1`` of a seed's sequence: they are made and written together.
 
     >>> Shard(seed=7, first=0, count=512).name
     'seed7-000000000000-000000000512.parquet'
@@ -28,13 +30,13 @@ class Shard:
 
     @property
     def name(self) -> str:
-        """The name of its file, which says what is in it."""
+        """The name of its file."""
         return f"seed{self.seed}-{self.first:012}-{self.first + self.count:012}.parquet"
 
 
 @dataclass(frozen=True)
 class Origin:
-    """Who drew: the model's name, a hash of its weights, and the version of maskoban."""
+    """What made the boards: the model's name, a hash of its weights, and the version of maskoban."""
 
     model: str
     weights: str
@@ -43,11 +45,11 @@ class Origin:
 
 @dataclass(frozen=True)
 class Job:
-    """All that decides what is in the dataset; who does the work, and with how many workers, does not.
+    """The settings of a dataset of ``count`` boards. Engine and number of workers are not among them.
 
-    ``count`` boards are made. With ``only_solvable``, ``difficulty`` or ``boxes`` they are the first of the seed's
-    sequence that pass. ``states`` is where a search gives up: time limits would make verdicts
-    depend on the machine.
+    With a ``board_filter`` the dataset holds the first ``count`` boards of the seed's sequence that match. Searches
+    stop after ``states``; a time limit would make verdicts depend on the machine. ``shard_size`` 0 stands for
+    :func:`default_shard_size`.
 
     >>> Job(count=1000).shard_size
     64
@@ -55,80 +57,56 @@ class Job:
 
     count: int
     seed: int = 0
-    device: str = "cpu"
-    precision: Literal["fp32", "int8"] = "fp32"
-    temperature: float = 1.0
-    steps: int | None = None
-    polish: int = 0
-    critic: bool = False
+    sampler: SamplerConfig = SAMPLERS["plain"]
+    board_filter: BoardFilter = NO_FILTER
     repair: bool = False
-    only_solvable: bool = False
-    difficulty: str | None = None
-    boxes: int | None = None
+    device: str = "cpu"
     states: int = 10_000_000
-    shard_size: int = 0  # 0: chosen from the count
+    shard_size: int = 0
 
     def __post_init__(self) -> None:
         if self.count < 1:
-            raise MaskobanError(f"the number of boards must be at least 1, not {self.count}")
+            raise MaskobanError(f"number of boards: expected at least 1, got {self.count}")
         if not -(2**63) <= self.seed < 2**63:
-            raise MaskobanError(f"a seed is a whole number of 64 bits, not {self.seed}")
+            raise MaskobanError(f"seed: expected a whole number of 64 bits, got {self.seed}")
+        check_filter(self.board_filter)
         if self.shard_size < 0:
-            raise MaskobanError(f"a shard holds at least 1 board, not {self.shard_size}")
+            raise MaskobanError(f"shard size: expected at least 1, got {self.shard_size}")
         if self.shard_size == 0:
             object.__setattr__(self, "shard_size", default_shard_size(self.count))
-        # These say what is wrong with them.
-        Wishes(self.only_solvable, self.difficulty, self.boxes)
-        Drawing(temperature=self.temperature, steps=self.steps, polish=self.polish)
 
     @property
-    def how(self) -> How:
-        """How to draw."""
-        return {
-            "temperature": self.temperature,
-            "steps": self.steps,
-            "polish": self.polish,
-            "critic": self.critic,
-        }
-
-    @property
-    def filtered(self) -> bool:
-        """Whether some of the boards drawn are left out."""
-        return bool(self.wishes)
-
-    @property
-    def wishes(self) -> Wishes:
-        """Which boards are kept."""
-        return Wishes(self.only_solvable, self.difficulty, self.boxes)
-
-    @property
-    def most_shards(self) -> int:
-        """How many shards are drawn at most."""
-        boards = RAREST * self.count if self.filtered else self.count
+    def max_shards(self) -> int:
+        """The shards of the whole dataset; with a filter, those after which the job gives up."""
+        boards = RAREST * self.count if self.board_filter else self.count
         return -(-boards // self.shard_size)
 
-    def too_few(self, rows: int) -> str:
-        """What is said where so many boards are all that is as asked of the most that are drawn.
-
-        >>> Job(count=1, difficulty="hard").too_few(0)
-        'only 0 of 512 boards drawn were as asked (hard)'
-        """
-        drawn = self.most_shards * self.shard_size
-        return f"only {rows:,} of {drawn:,} boards drawn were as asked ({self.wishes})"
-
     def shard(self, index: int) -> Shard:
-        """The shard of this index.
+        """The shard with this index.
 
         >>> Job(count=1000).shard(15)
         Shard(seed=0, first=960, count=40)
         """
         first = index * self.shard_size
-        count = self.shard_size if self.filtered else min(self.shard_size, self.count - first)
+        count = self.shard_size if self.board_filter else min(self.shard_size, self.count - first)
         return Shard(self.seed, first, count)
 
-    def as_dict(self) -> dict[str, Any]:
-        """The settings by name."""
-        return asdict(self)
+    def settings(self) -> dict[str, Any]:
+        """The settings by name, as job.json holds them: those of sampler and filter stand beside the others."""
+        others = asdict(self)
+        del others["sampler"], others["board_filter"]
+        filters = {
+            name: getattr(self.board_filter, name) for name in ("only_solvable", "difficulty", "boxes")
+        }
+        return asdict(self.sampler) | filters | others
+
+
+def check_filter(board_filter: BoardFilter) -> None:
+    """Refuse a difficulty that the column ``rating`` does not hold: it is by effort, against Boxoban's levels."""
+    if board_filter.difficulty_by != "effort" or board_filter.quartiles is not None:
+        raise MaskobanError(
+            "a dataset is rated by effort against Boxoban's levels; expected such a difficulty"
+        )
 
 
 def default_shard_size(count: int) -> int:
@@ -143,17 +121,19 @@ def default_shard_size(count: int) -> int:
     return size
 
 
-def difference(kept: dict[str, Any], wanted: dict[str, Any]) -> str | None:
-    """What two sets of settings differ in, in words; None where they are the same.
+def current_settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings of a job.json that an earlier version wrote, by their present names.
 
-    >>> difference({"seed": 1, "steps": None}, {"seed": 2, "steps": None})
-    'seed 1, not 2'
+    >>> current_settings({"polish": 1, "solvable_only": False})
+    {'order': 'uniform', 'sweeps': 1, 'only_solvable': False}
     """
-    for name in [*kept, *(name for name in wanted if name not in kept)]:
-        if kept.get(name) != wanted.get(name):
-            return f"{name.replace('_', ' ')} {_said(kept.get(name))}, not {_said(wanted.get(name))}"
+    names = {"solvable_only": "only_solvable", "polish": "sweeps"}
+    return {"order": "uniform"} | {names.get(name, name): value for name, value in settings.items()}
+
+
+def difference(old: dict[str, Any], new: dict[str, Any]) -> str | None:
+    """The first setting in which two jobs differ, in words; None where there is none."""
+    for name in old | new:
+        if old.get(name) != new.get(name):
+            return f"{name.replace('_', ' ')} {old.get(name)}, got {new.get(name)}"
     return None
-
-
-def _said(value: object) -> str:
-    return "none" if value is None else str(value)

@@ -1,7 +1,7 @@
-"""The engine for clusters: Ray Data, with actors that draw and tasks that judge.
+"""The engine for clusters: Ray Data, with actors that sample and tasks that annotate.
 
-Ray decides what runs where, and starts again what died; a shard that is made twice is the same twice. The
-tasks write their shards themselves, so every machine of a cluster must see the folder of the dataset.
+Ray restarts workers that die; a shard that is made twice has the same bytes. The tasks write the shards, so every
+machine of a cluster must see the dataset's folder.
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from maskoban.boards import MaskobanError
-from maskoban.bulk.dataset import Receipt
+from maskoban.bulk.dataset import ShardFile
 from maskoban.bulk.job import Shard
-from maskoban.bulk.models import load_model
-from maskoban.bulk.pipeline import draw
-from maskoban.bulk.work import Run, Work, travelling
+from maskoban.bulk.pipeline import sample
+from maskoban.bulk.run import Engine, Work, memory_errors
 from maskoban.diffusion.model import Model
+from maskoban.errors import MaskobanError
 
 try:
     import ray
@@ -40,35 +39,34 @@ try:
 except ImportError:
     raise MaskobanError("the Ray engine needs ray: pip install 'maskoban[bulk]'") from None
 
-#: Seconds a cluster has to answer.
-PATIENCE = 20.0
+#: Seconds in which a cluster must answer.
+CONNECT_SECONDS = 20.0
 
-#: How often a shard is tried again whose worker died.
-TRIES = 3
+#: How often a shard is retried whose worker died.
+RETRIES = 3
 
-#: Columns as Ray Data hands them on, here of one row each: a shard, then its boards, then its receipt.
+#: Columns of one row, as Ray Data passes them on: a shard, then its boards, then its file.
 Batch = dict[str, Any]
 
 
 @contextmanager
-def ray_engine(work: Work, workers: int | None = None, address: str | None = None) -> Iterator[Run]:
-    """Something that makes shards on the Ray cluster at this address, or on a Ray of its own on this machine.
-
-    >>> with ray_engine(work, address="auto") as run:  # doctest: +SKIP
-    ...     receipts = list(run([Shard(0, 0, 64)]))
-    """
+def ray_engine(work: Work, workers: int | None = None, address: str | None = None) -> Iterator[Engine]:
+    """An engine on the Ray cluster at this address; without one, on a Ray started on this machine."""
     os.environ.setdefault("RAY_BACKEND_LOG_LEVEL", "fatal")
-    os.environ.setdefault("RAY_task_oom_retries", str(TRIES))
+    os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))
     if address is not None:
-        _check_alive(address)
-    ours = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+        _check_answers(address)
+    options = {"num_cpus": workers, "include_dashboard": False} if address is None else {}
+    sigterm = signal.getsignal(signal.SIGTERM)
     try:
-        with _quietly(), _told_to_end_as_before():
-            ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **ours)
+        with _no_stderr():
+            ray.init(address=address or "local", log_to_driver=False, logging_level=logging.ERROR, **options)
     except (ConnectionError, RuntimeError, OSError) as error:
         raise MaskobanError(f"Ray does not start: {str(error).splitlines()[0]}") from None
     try:
-        with redirect_stdout(_NotFromRay(sys.stdout)):
+        if callable(sigterm) and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, sigterm)  # Ray replaces the handler
+        with redirect_stdout(_WithoutRay(sys.stdout)):
             yield partial(_run, work, workers)
     finally:
         with redirect_stdout(io.StringIO()):
@@ -76,39 +74,28 @@ def ray_engine(work: Work, workers: int | None = None, address: str | None = Non
 
 
 @contextmanager
-def _quietly() -> Iterator[None]:
-    """Without what Ray's own processes write on standard error; what matters comes back as an exception."""
+def _no_stderr() -> Iterator[None]:
+    """Discard what Ray's processes write on standard error; errors come back as exceptions."""
     sys.stderr.flush()
-    kept = os.dup(2)
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
+    kept, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
     try:
         yield
     finally:
         os.dup2(kept, 2)
-        os.close(nowhere)
+        os.close(null)
         os.close(kept)
 
 
-@contextmanager
-def _told_to_end_as_before() -> Iterator[None]:
-    """Ray takes SIGTERM for itself when it starts; give it back to whoever had it."""
-    before = signal.getsignal(signal.SIGTERM)
-    yield
-    if callable(before) and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, before)
-
-
-class _NotFromRay(io.TextIOBase):
-    """Standard output without what a thread of Ray's prints there about every worker that died."""
+class _WithoutRay(io.TextIOBase):
+    """Standard output without what a thread of Ray prints there about every worker that died."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        if threading.current_thread().name == "ray_listen_error_messages":
-            return len(text)
-        return self._stream.write(text)
+        from_ray = threading.current_thread().name == "ray_listen_error_messages"
+        return len(text) if from_ray else self._stream.write(text)
 
     def flush(self) -> None:
         self._stream.flush()
@@ -117,53 +104,60 @@ class _NotFromRay(io.TextIOBase):
         return self._stream.isatty()
 
 
-def _check_alive(address: str) -> None:
-    """Have another process look for the cluster: Ray itself would wait for minutes, and not to be stopped."""
-    look = [sys.executable, "-c", "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)", address]
+def _check_answers(address: str) -> None:
+    """Let another process look for the cluster: Ray itself would wait for minutes, and cannot be interrupted."""
+    command = [sys.executable, "-c", "import ray, sys; ray.init(sys.argv[1], log_to_driver=False)", address]
     try:
-        subprocess.run(look, check=True, timeout=PATIENCE, capture_output=True, env=os.environ)
+        subprocess.run(command, check=True, timeout=CONNECT_SECONDS, capture_output=True)
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         raise MaskobanError(f"no Ray cluster answers at {address}") from None
 
 
-def _run(work: Work, workers: int | None, shards: Sequence[Shard]) -> Iterator[Receipt]:
-    there = ray.cluster_resources()
-    drawers, drawing, judging = _shares(work, workers or int(there.get("CPU", 1)), int(there.get("GPU", 0)))
+def _run(work: Work, workers: int | None, shards: Sequence[Shard]) -> Iterator[ShardFile]:
+    resources = ray.cluster_resources()
+    actors = workers or int(resources.get("CPU", 1))
+    sampling: dict[str, float] = {"num_cpus": 0.5}  # an actor and a task share a core
+    annotating: dict[str, float] = {"num_cpus": 0.5}
+    if work.job.device != "cpu":
+        actors = int(resources.get("GPU", 0))
+        sampling, annotating = {"num_cpus": 0, "num_gpus": 1}, {"num_cpus": 1}
+    if not actors:
+        raise MaskobanError(f"--device {work.job.device}: expected a GPU, but Ray has none")
     ray.data.DataContext.get_current().enable_progress_bars = False
     for name in ("ray.data", "ray"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-    # Without these tries Ray would start a worker that always dies for ever; it takes them away in 2.64.
+    # Without retries as arguments Ray restarts a worker that always dies for ever. Ray 2.64 removes the arguments.
     warnings.filterwarnings("ignore", message="`ray_remote_args` is deprecated")
     made = (
         ray.data.from_items([asdict(shard) for shard in shards], override_num_blocks=len(shards))
         .map_batches(
-            _Drawer,
+            _Sampler,
             batch_size=1,
             fn_constructor_args=(work,),
-            compute=ray.data.ActorPoolStrategy(size=min(drawers, len(shards))),
-            max_task_retries=TRIES,
-            **drawing,
+            compute=ray.data.ActorPoolStrategy(size=min(actors, len(shards))),
+            max_task_retries=RETRIES,
+            **sampling,
         )
-        .map_batches(_judge, batch_size=1, fn_args=(work,), max_retries=TRIES, **judging)
+        .map_batches(_annotate, batch_size=1, fn_args=(work,), max_retries=RETRIES, **annotating)
     )
     try:
         for row in made.iter_rows():
-            if row["refused"]:
-                raise MaskobanError(row["refused"])
-            receipt = Receipt(**json.loads(row["receipt"]))
-            if not _seen(Path(work.folder, "data", receipt.name)):
+            if row["error"]:
+                raise MaskobanError(row["error"])
+            file = ShardFile(**json.loads(row["file"]))
+            if not _appears(work.folder / "data" / file.name):
                 raise MaskobanError(
-                    f"{work.folder}: a shard was written there on another machine and is not seen on this one; "
-                    "a cluster needs a folder all its machines share"
+                    f"{work.folder}: a worker on another machine wrote a shard that this machine does not see; "
+                    "expected a folder that all machines share"
                 )
-            yield receipt
+            yield file
     except RayError as error:
         raise MaskobanError(_sentence(error)) from None
 
 
-def _seen(path: Path, patience: float = 10.0) -> bool:
-    """Whether a file is there, or soon will be: shared folders show what others wrote a little later."""
-    end = time.monotonic() + patience
+def _appears(path: Path, seconds: float = 10.0) -> bool:
+    """Whether a file is there, or appears soon: shared folders may show new files late."""
+    end = time.monotonic() + seconds
     while not path.exists():
         if time.monotonic() > end:
             return False
@@ -171,26 +165,15 @@ def _seen(path: Path, patience: float = 10.0) -> bool:
     return True
 
 
-def _shares(work: Work, cores: int, devices: int) -> tuple[int, dict[str, float], dict[str, float]]:
-    """How many actors draw, and what each actor and each judging task is given."""
-    if work.job.device == "cpu":
-        # A drawer and a judge share a core; the system sees to it that neither waits while the other idles.
-        return cores, {"num_cpus": 0.5}, {"num_cpus": 0.5}
-    if not devices:
-        raise MaskobanError(f"drawing on {work.job.device} needs a GPU, and Ray knows of none")
-    return devices, {"num_cpus": 0, "num_gpus": 1}, {"num_cpus": 1}
-
-
 def _sentence(error: RayError) -> str:
-    """What became of a worker, in our words."""
     if isinstance(error, OutOfMemoryError | WorkerCrashedError | RayActorError | NodeDiedError):
-        return "a worker was killed again and again, most likely because memory ran out; fewer --workers need less"
-    cause = str(error).partition("\nThe above exception was")[0]  # what follows is Ray's own advice
+        return "a worker was killed repeatedly, most likely because memory ran out; fewer --workers need less"
+    cause = str(error).partition("\nThe above exception was")[0]  # Ray's own advice follows
     return f"Ray gave up: {cause.strip().splitlines()[-1].strip()}"
 
 
-class _Drawer:
-    """An actor: loads the model once, then draws shard after shard."""
+class _Sampler:
+    """An actor: loads the model once, then samples one shard after another."""
 
     def __init__(self, work: Work) -> None:
         self._work = work
@@ -198,26 +181,24 @@ class _Drawer:
 
     def __call__(self, batch: Batch) -> Batch:
         try:
-            with travelling():
-                self._model = self._model or load_model(self._work.source, self._work.job)
-                boards = draw(self._model, self._work.job, _shard(batch))
+            with memory_errors():
+                self._model = self._model or self._work.load()
+                boards = sample(self._model, self._work.job, _shard(batch))
         except MaskobanError as error:
-            return {**batch, "shape": [[0, 0, 0]], "boards": [b""], "refused": [str(error)]}
-        return {**batch, "shape": [boards.shape], "boards": [boards.tobytes()], "refused": [""]}
+            return {**batch, "shape": [[0, 0, 0]], "boards": [b""], "error": [str(error)]}
+        return {**batch, "shape": [boards.shape], "boards": [boards.tobytes()], "error": [""]}
 
 
-def _judge(batch: Batch, work: Work) -> Batch:
-    """A task: a shard's boards judged and written. What went wrong is told, for Ray would wrap it in pages."""
-    refused = str(batch["refused"][0])
-    if refused:
-        return {"receipt": [""], "refused": [refused]}
+def _annotate(batch: Batch, work: Work) -> Batch:
+    """A task: writes the rows of a shard. Errors are passed on as text: Ray would wrap them in pages."""
+    if batch["error"][0]:
+        return {"file": [""], "error": batch["error"]}
     boards = np.frombuffer(batch["boards"][0], np.uint8).reshape(batch["shape"][0])
     try:
-        with travelling():
-            receipt = work.judged(boards, _shard(batch))
+        with memory_errors():
+            return {"file": [json.dumps(asdict(work.make(_shard(batch), boards)))], "error": [""]}
     except MaskobanError as error:
-        return {"receipt": [""], "refused": [str(error)]}
-    return {"receipt": [json.dumps(asdict(receipt))], "refused": [""]}
+        return {"file": [""], "error": [str(error)]}
 
 
 def _shard(batch: Batch) -> Shard:

@@ -1,21 +1,22 @@
-"""The columns of a dataset, and rows as Parquet bytes that are the same every time.
+"""The columns of a dataset, its rows as Parquet bytes, and its card.
 
-Writer settings are fixed here and nothing in the bytes depends on when or where they are written; another
-version of pyarrow may write the same rows differently.
+The bytes depend on the rows and the version of pyarrow alone.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from maskoban.boards.errors import MaskobanError
 from maskoban.bulk.pipeline import Columns
+from maskoban.errors import MaskobanError
 
-#: Every column with its type and what it holds. Their names and order stay as they are.
+#: Every column with its type and what it holds. A new column goes to the end; the others stay as they are.
 COLUMNS: dict[str, tuple[pa.DataType, str]] = {
-    "id": (pa.string(), "32 hexadecimal digits, equal for every drawing of the same puzzle"),
-    "exact_id": (pa.string(), "the same, but another one for a turned or mirrored board"),
+    "id": (pa.string(), "32 hexadecimal digits, equal for every form of the same puzzle: turned, mirrored, shifted"),
+    "exact_id": (pa.string(), "the same, but different for a turned or mirrored board"),
     "board": (pa.string(), "the board as text, a row a line: `#` wall, `@` player, `$` box, `.` goal, `*` box on "
               "goal, `+` player on goal"),
     "tokens": (pa.list_(pa.uint8()), "the same as numbers, row by row: 0 wall, 1 floor, 2 player, 3 box, 4 goal, "
@@ -26,45 +27,36 @@ COLUMNS: dict[str, tuple[pa.DataType, str]] = {
     "solution": (pa.string(), "a solution in LURD, pushes in capitals, with the fewest pushes unless `reason` says "
                  "that a limit was hit; null without one"),
     "pushes": (pa.int32(), "pushes of that solution"),
-    "moves": (pa.int32(), "steps of that solution, pushes among them"),
+    "moves": (pa.int32(), "steps of that solution, pushes included"),
     "effort": (pa.int64(), "states a plain breadth-first search expands; null without a solution or beyond the limit"),
     "rating": (pa.string(), "`easy`, `medium`, `hard` or `expert`: the quarter of Boxoban's medium levels the effort "
                "falls in"),
     "walls": (pa.int16(), "wall cells of the board"),
-    "repaired": (pa.list_(pa.int16()), "cells whose wall was taken away to make it solvable, as places in `tokens`"),
-    "seed": (pa.int64(), "the seed the board was drawn with"),
+    "repaired": (pa.list_(pa.int16()), "cells whose wall was removed to make it solvable, as places in `tokens`"),
+    "seed": (pa.int64(), "the seed the board was sampled with"),
     "number": (pa.int64(), "its number in the seed's sequence"),
-    "model": (pa.string(), "the model that drew it"),
+    "model": (pa.string(), "the name of the model"),
     "weights": (pa.string(), "a hash of the model's weights"),
     "version": (pa.string(), "the version of maskoban"),
+    "boxes": (pa.int16(), "boxes of the board"),
+    "box_lines": (pa.int32(), "box lines of that solution: straight series of pushes of one box"),
 }  # fmt: skip
 
 SCHEMA = pa.schema([(name, kind) for name, (kind, _) in COLUMNS.items()])
 
-# Columns that say the same again and again.
+#: The columns of the first version. Files with fewer columns than today's are read, too.
+_FIRST_COLUMNS = 18
+
 _REPETITIVE = ["verdict", "reason", "rating", "seed", "model", "weights", "version"]
 
 
 def table(columns: Columns) -> pa.Table:
-    """The rows as a table with the dataset's columns.
-
-    >>> table({name: [] for name in COLUMNS}).num_rows
-    0
-    """
-    tokens = columns["tokens"]
-    cells = tokens.shape[1] if len(tokens) else 0
-    ends = pa.array(range(0, len(tokens) * cells + 1, cells) if cells else [0], pa.int32())
-    flat = pa.array([] if not cells else tokens.ravel(), pa.uint8())
-    arrays = {name: columns[name] for name in COLUMNS} | {"tokens": pa.ListArray.from_arrays(ends, flat)}
-    return pa.table(arrays, SCHEMA)
+    """The rows as a table with the dataset's columns."""
+    return pa.table({name: columns[name] for name in COLUMNS} | {"tokens": list(columns["tokens"])}, SCHEMA)
 
 
 def parquet_bytes(rows: pa.Table) -> bytes:
-    """The file that holds these rows.
-
-    >>> parquet_bytes(table({name: [] for name in COLUMNS}))[:4]
-    b'PAR1'
-    """
+    """The file that holds these rows."""
     sink = pa.BufferOutputStream()
     with pq.ParquetWriter(
         sink,
@@ -75,25 +67,70 @@ def parquet_bytes(rows: pa.Table) -> bytes:
         compression_level=6,
         use_dictionary=_REPETITIVE,
     ) as file:
-        if rows.num_rows:  # a group of no rows is more than some readers can take
+        if rows.num_rows:  # some readers cannot read a row group without rows
             file.write_table(rows, row_group_size=65_536)
     data: bytes = sink.getvalue().to_pybytes()
     return data
 
 
-def read_rows(data: bytes, name: str) -> pa.Table:
-    """The rows of such a file; ``name`` is said where it is broken.
-
-    >>> read_rows(b"", "a.parquet")
-    Traceback (most recent call last):
-        ...
-    maskoban.boards.errors.MaskobanError: a.parquet: not a whole file of this dataset
-    """
+def read_rows(data: bytes, name: str, columns: list[str] | None = None) -> pa.Table:
+    """The rows of such a file, all columns or some; ``name`` is for the error."""
     try:
-        # Not pq.read_table: its threads may still hold the data when Python leaves, and abort it then.
-        rows = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False).read(use_threads=False)
+        # The threads of pq.read_table may still hold the data when Python exits, which aborts it.
+        file = pq.ParquetFile(pa.BufferReader(data), pre_buffer=False)
+        schema = list(file.schema_arrow)
+        if len(schema) >= _FIRST_COLUMNS and schema == list(SCHEMA)[: len(schema)]:
+            return file.read(columns, use_threads=False)
     except (pa.ArrowException, OSError):
-        raise MaskobanError(f"{name}: not a whole file of this dataset") from None
-    if not rows.schema.equals(SCHEMA):
-        raise MaskobanError(f"{name}: not a whole file of this dataset")
-    return rows
+        pass
+    raise MaskobanError(f"{name}: expected a whole Parquet file with the columns of a dataset")
+
+
+def card(settings: dict[str, Any], manifest: dict[str, Any]) -> str:
+    """The dataset card, README.md, as the Hugging Face hub reads it. It does not depend on time or place."""
+    model, boards, files = settings["model"], manifest["boards"], len(manifest["shards"])
+    return f"""---
+pretty_name: Sokoban boards sampled from maskoban's {model}
+tags: [sokoban, puzzle, synthetic]
+configs:
+- config_name: default
+  data_files: data/*.parquet
+---
+
+# Sokoban boards sampled from maskoban's `{model}`
+
+{boards:,} boards, sampled from a model and solved by a solver that proves its verdicts:
+{files:,} Parquet files, {manifest["bytes"] / 1e6:,.1f} MB.
+
+    pandas.read_parquet("data")
+    datasets.load_dataset("parquet", data_files="data/*.parquet")
+
+| | boards |
+|---|---|
+{_table_rows((name, f"{number:,}") for name, number in (manifest["verdicts"] | manifest["ratings"]).items())}
+
+Ratings from easy to expert are the quarters of Boxoban's medium levels by the states a plain search expands.
+
+## Columns
+
+| column | type | what it holds |
+|---|---|---|
+{_table_rows((f"`{name}`", kind, text) for name, (kind, text) in COLUMNS.items())}
+
+## How it was made
+
+| setting | value |
+|---|---|
+{_table_rows((name.replace("_", " "), _text(value)) for name, value in settings.items())}
+
+Each file is named by the seed and the range of its sequence that it was made from; the same settings make
+the same files. `manifest.json` has the SHA-256 of each, and `maskoban bulk verify` checks them.
+"""
+
+
+def _table_rows(rows: Any) -> str:
+    return "\n".join(f"| {' | '.join(map(str, row))} |" for row in rows)
+
+
+def _text(value: object) -> str:
+    return "–" if value is None else str(value) if not isinstance(value, bool) else "yes" if value else "no"

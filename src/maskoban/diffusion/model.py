@@ -1,4 +1,4 @@
-"""The model as people use it: load it, draw boards, complete half-drawn ones, watch it draw, ask what it thinks.
+"""The model as people use it: sample boards, complete partly given ones, watch the sampling, ask for likelihoods.
 
 model = maskoban.load()
 for level in model.generate(9, seed=7):
@@ -7,213 +7,37 @@ for level in model.generate(9, seed=7):
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import fields
-from functools import partial
-from hashlib import sha256
 from pathlib import Path
 from threading import Lock
-from typing import Any, Literal, TypedDict, Unpack, cast, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.bars import Progress
+from maskoban._util.progress import OnProgress
 from maskoban.boards import Level
-from maskoban.boards.errors import MaskobanError
-from maskoban.boards.tiles import (
-    BOX,
-    BOX_ON_GOAL,
-    GOAL,
-    MASK,
-    PLAYER,
-    PLAYER_ON_GOAL,
-    WALL,
-    Tokens,
-)
-from maskoban.diffusion.commits import Commits
-from maskoban.diffusion.denoiser import Critic, Denoiser
-from maskoban.diffusion.opinions import odds, surprise
-from maskoban.diffusion.sampler import (
-    Drawing,
-    Drawn,
-    Order,
-    blank,
-    draw,
-    draw_in_turn,
-    draw_many,
-    drawn_cells,
-)
-from maskoban.diffusion.shipped import shipped, shipped_folder
-from maskoban.solving.picking import Wishes
+from maskoban.boards.tiles import BOX, BOX_ON_GOAL, GOAL, MASK, PLAYER, PLAYER_ON_GOAL, WALL, Tokens
+from maskoban.diffusion.denoiser import Critic, Denoiser, blank_boards, interior_cells
+from maskoban.diffusion.likelihood import cell_probabilities, negative_log_likelihood
+from maskoban.diffusion.sampler import SAMPLERS, AttemptEnd, Commit, SamplerConfig, sample_steps
+from maskoban.diffusion.trajectory import BoardProgress, Trajectory, sample_boards
+from maskoban.errors import MaskobanError
+from maskoban.solving.filters import BoardFilter
 
-Precision = Literal["fp32", "int8"]
-Numbered = Iterator[tuple[NDArray[np.int64], Tokens]]
-
-#: A filter that keeps fewer than one board in this many is given up on.
+#: Sampling for a filter ends when it keeps fewer than one board in this many.
 RAREST = 500
-
-#: What of an exported folder goes to the hub, and comes from it.
-HUB_FILES = ["model.*", "critic.*", "README.md"]
-
-
-def load(
-    source: str | os.PathLike[str] = "best",
-    device: str = "cpu",
-    precision: Precision = "fp32",
-    threads: int | None = None,
-) -> Model:
-    """The shipped model of this name, an exported folder, a training run, or a Hugging Face hub id.
-
-    A shipped name is meant where nothing but the name is given: ``"./best"`` and ``Path("best")`` are folders.
-    On a ``cpu`` an exported model runs under ONNX Runtime, in fp32 or with its products in int8 (faster, a little
-    off); any other device, and a training run, needs torch and computes in its own precision. ``threads``, all cores by
-    default, is how many a cpu computes with; torch then has no more for anything else in this process.
-
-    >>> load().generate(1, seed=7)[0].shape
-    (10, 10)
-    """
-    if precision not in get_args(Precision):
-        raise MaskobanError(f"precision is one of {', '.join(get_args(Precision))}, not {precision!r}")
-    if threads is not None and threads < 1:
-        raise MaskobanError(f"a model computes with 1 thread or more, not {threads}")
-    folder = model_folder(source)
-    graph = _graph(folder, precision)
-    if device == "cpu" and graph.is_file():
-        from maskoban.diffusion.onnx_denoiser import OnnxDenoiser  # other devices need no ONNX Runtime
-
-        exported = OnnxDenoiser(graph, threads)
-        critic = _late(folder / "critic.onnx", partial(_onnx_critic, folder / "critic.onnx", threads))
-        return Model(exported, exported.facts, folder, critic)
-    if precision == "int8":
-        raise MaskobanError(f"{source}: int8 is for exported models on a cpu")
-    try:
-        from maskoban.diffusion.torch_model import load_torch, load_torch_critic
-    except ImportError as error:
-        raise MaskobanError(f"{source} on {device} needs torch: pip install 'maskoban[train]'") from error
-    if device == "cpu" and threads is not None:
-        import torch
-
-        torch.set_num_threads(threads)
-    denoiser, facts = load_torch(folder, device)
-    critic = _late(folder / "critic.safetensors", partial(load_torch_critic, folder, device))
-    return Model(denoiser, facts, folder, critic)
 
 
 class TooRareError(MaskobanError):
-    """So few of the boards drawn were as asked that no more were drawn."""
-
-
-class LateCritic:
-    """A critic that is loaded when it is first asked: most of what a model is used for needs none."""
-
-    def __init__(self, load: Callable[[], Critic]) -> None:
-        self._load, self._loading = load, Lock()
-        self._critic: Critic | None = None
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return LateCritic, (self._load,)
-
-    def scores(self, tokens: Tokens) -> NDArray[np.float32]:
-        """What the critic says."""
-        with self._loading:
-            self._critic = self._critic or self._load()
-        return self._critic.scores(tokens)
-
-
-def _late(file: Path, load: Callable[[], Critic]) -> Critic | None:
-    return LateCritic(load) if file.is_file() else None
-
-
-def _onnx_critic(file: Path, threads: int | None) -> Critic:
-    from maskoban.diffusion.onnx_critic import OnnxCritic
-
-    return OnnxCritic(file, threads)
-
-
-def model_folder(source: str | os.PathLike[str]) -> Path:
-    """Where the model of this name lies: in the package, on disk, or, once downloaded, in the hub's cache."""
-    if (folder := shipped_folder(source)) is not None:
-        return folder
-    name = os.fspath(source)
-    path = Path(name)
-    if path.is_dir():
-        return path
-    if path.suffix == ".onnx" and path.name != "model.onnx":
-        raise MaskobanError(f"{name}: a model is loaded by its folder, in int8 with precision='int8'")
-    if path.is_file():
-        return path.parent if path.name == "model.onnx" else path
-    if name.count("/") == 1 and not name.startswith((".", "/", "~")):
-        return _downloaded(name)
-    raise MaskobanError(f"no model {name!r}: shipped are {', '.join(shipped())}, and there is no such folder")
-
-
-def _graph(folder: Path, precision: Precision) -> Path:
-    return folder / ("model.onnx" if precision == "fp32" else "model.int8.onnx")
-
-
-def weights_hash(folder: Path | None, precision: Precision = "fp32") -> str:
-    """16 hexadecimal digits that tell the weights in a model's folder from all others: a hash of their files.
-
-    >>> len(weights_hash(model_folder("best")))
-    16
-    """
-    files: list[Path] = []
-    if folder is not None:
-        files = sorted(folder.glob("*.safetensors")) if folder.is_dir() else [folder]
-        # An fp32 graph only names its weights, which lie beside it; an int8 graph has made its own of them.
-        if precision == "int8" or not files:
-            files.append(_graph(folder, precision))
-    digest = sha256()
-    for file in files:
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _downloaded(hub_id: str) -> Path:
-    try:
-        from huggingface_hub import snapshot_download
-    except ImportError as error:
-        raise MaskobanError(f"{hub_id} comes from the hub: pip install 'maskoban[train]'") from error
-    try:
-        return Path(snapshot_download(hub_id, allow_patterns=HUB_FILES))
-    except Exception as error:  # the hub's exceptions share no base worth naming
-        raise MaskobanError(
-            f"{hub_id}: there is no such folder, and it cannot be had from the hub: {str(error).splitlines()[0]}"
-        ) from error
-
-
-class How(TypedDict, total=False):
-    """How to draw, as keyword arguments: the fields of :class:`~maskoban.diffusion.sampler.Drawing`.
-
-    ``polish`` left out, or None, is the model's own: what its card says it draws best with. Where fewer ``steps``
-    are asked for, in a hurry, that is none.
-    ``critic`` is not a number here but whether to ask the model's critic, by the number on its card. Left out, or None:
-    where there is one and whole boards are drawn from nothing, in the paper's order, one cell at a time, at temperature
-    1, with however many sweeps. It judges boards that are polished (that of ``best`` learned from unpolished ones), and
-    what it rejects is drawn from the beginning.
-    """
-
-    temperature: float
-    steps: int | None
-    order: Order
-    polish: int | None
-    critic: bool | None
-
-
-class Asked(How, total=False):
-    """How to draw, and which boards to keep: the fields of :class:`~maskoban.solving.picking.Wishes`."""
-
-    only_solvable: bool
-    difficulty: str | None
-    boxes: int | None
+    """A board filter keeps so few boards that sampling was given up."""
 
 
 class Model:
-    """A denoiser and what is known about it. Same seed, same boards, whatever the batch.
+    """A denoiser, its critic and its card. The same seed and sampler give the same boards, whatever the batch.
 
-    A critic counts only where the card says by which number c it keeps boards.
+    ``int8`` loads the same network with int8 products. The critic is used only where the card has its ``critic``, the
+    bound c of :func:`~maskoban.diffusion.sampler.acceptance`.
     """
 
     def __init__(
@@ -222,336 +46,383 @@ class Model:
         card: dict[str, Any],
         folder: Path | None = None,
         critic: Critic | None = None,
+        int8: Callable[[], Denoiser] | None = None,
     ) -> None:
         self.denoiser, self.card, self.folder = denoiser, card, folder
         self.critic = critic if card.get("critic") is not None else None
         self.name: str = card.get("name", "unnamed")
         self.height, self.width = denoiser.height, denoiser.width
-        self.polish: int = card.get("polish", 0)
+        self._load_int8, self._int8 = int8, list[Denoiser]()
 
-    @classmethod
-    def from_pretrained(cls, source: str | os.PathLike[str], device: str = "cpu") -> Model:
-        """:func:`load`, under the name the Hugging Face world expects."""
-        return load(source, device)
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_int8": []}
 
-    def push_to_hub(self, repo_id: str, private: bool = False) -> str:
-        """Upload this model's exported folder (weights, graphs, card) to the Hugging Face hub; returns its address."""
-        try:
-            from huggingface_hub import HfApi
-        except ImportError as error:
-            raise MaskobanError("uploading needs the hub's client: pip install 'maskoban[train]'") from error
-        if self.folder is None or not (self.folder / "model.onnx").is_file():
+    # --- how boards are sampled -------------------------------------------------------------------------------------
+
+    def sampler(self, sampler: str | SamplerConfig = "best", **changes: Any) -> SamplerConfig:
+        """The config a name stands for with this model, with some fields changed (:meth:`SamplerConfig.change`).
+
+        >>> from maskoban.diffusion.loading import load
+        >>> load().sampler("best")
+        SamplerConfig(steps=None, order='uniform', temperature=1.0, sweeps=1, critic=True, precision='fp32')
+        """
+        config = SAMPLERS[sampler] if isinstance(sampler, str) else sampler
+        if sampler == "best":
+            config = SamplerConfig(sweeps=self.card.get("polish", 0), critic=self.critic is not None)
+        config = config.change(**changes)
+        if config.critic and self.critic is None:
+            raise MaskobanError(f"model {self.name!r} has no critic; expected a sampler without one")
+        if config.precision == "int8" and self._load_int8 is None:
             raise MaskobanError(
-                f"model {self.name!r} was not loaded from an export: run maskoban export first"
+                f"model {self.name!r} has no int8 version; expected an exported model on a cpu"
             )
-        api = HfApi()
-        address = str(api.create_repo(repo_id, private=private, exist_ok=True))
-        api.upload_folder(repo_id=repo_id, folder_path=self.folder, allow_patterns=HUB_FILES)
-        return address
+        return config
+
+    def steps(
+        self,
+        start: Tokens,
+        seed: int = 0,
+        sampler: str | SamplerConfig = "best",
+        numbers: Sequence[int] | None = None,
+    ) -> Iterator[Commit | AttemptEnd]:
+        """Fill the masked cells of :meth:`start` boards: every commit as it is made, and the end of every attempt.
+
+        >>> from maskoban.diffusion.loading import load
+        >>> model = load()
+        >>> commit = next(model.steps(model.start(2), seed=7))
+        >>> commit.cell.shape, commit.probabilities.shape
+        ((2,), (2, 7))
+        """
+        config = self._config(sampler, start)
+        return sample_steps(
+            self._denoiser(config), start, seed, config, numbers, self.critic, self._bound(config)
+        )
+
+    def start(self, n: int, board: Level | Tokens | None = None) -> Tokens:
+        """``n`` boards to sample: fully masked ones, or copies of a board with masked (``?``) cells."""
+        if n < 1:
+            raise MaskobanError(f"number of boards: expected at least 1, got {n}")
+        if board is None:
+            return blank_boards(self.denoiser, n)
+        self.check_completable(board)
+        return np.repeat(self._partial_board(board)[None], n, axis=0)
+
+    def _config(self, sampler: str | SamplerConfig, start: Tokens) -> SamplerConfig:
+        """The config for these boards. The critic compares whole boards: none for partly given ones."""
+        config = self.sampler(sampler)
+        inside = start.reshape(len(start), -1)[:, interior_cells(self.denoiser)]
+        if config.critic and not (inside == MASK).all():
+            if not isinstance(sampler, str):
+                raise MaskobanError("a critic is for boards sampled from nothing, not for partly given ones")
+            config = config.change(critic=False)
+        return config
+
+    def _denoiser(self, config: SamplerConfig) -> Denoiser:
+        if config.precision == "fp32" or self._load_int8 is None:
+            return self.denoiser
+        with _LOADING:
+            if not self._int8:
+                self._int8.append(self._load_int8())
+        return self._int8[0]
+
+    def _bound(self, config: SamplerConfig) -> float:
+        return float(self.card["critic"]) if config.critic else 1.0
+
+    # --- boards -----------------------------------------------------------------------------------------------------
 
     def sample(
-        self, n: int, seed: int = 0, *, first: int = 0, progress: Progress | None = None, **how: Unpack[How]
-    ) -> Tokens:
-        """``n`` boards as one uint8 array, unfiltered: boards ``first``, ``first + 1``, ... of this seed.
-
-        >>> load().sample(2, seed=7).shape
-        (2, 10, 10)
-        """
-        return self.drawn(n, seed, first=first, progress=progress, **how).boards
-
-    def sample_with_probabilities(
-        self, n: int, seed: int = 0, *, first: int = 0, progress: Progress | None = None, **how: Unpack[How]
-    ) -> tuple[Tokens, NDArray[np.float32]]:
-        """:meth:`sample`, and for every cell the probability its tile had when it was committed (NaN: given)."""
-        drawn = self.drawn(n, seed, first=first, record=True, progress=progress, **how)
-        assert drawn.commits is not None
-        return drawn.boards, drawn.commits.probability()
-
-    def drawn(
         self,
         n: int,
         seed: int = 0,
+        sampler: str | SamplerConfig = "best",
         *,
         first: int = 0,
-        record: bool = False,
-        progress: Progress | None = None,
-        **how: Unpack[How],
-    ) -> Drawn:
-        """:meth:`sample`, and how many attempts each board took; with ``record`` also every commit.
+        on_progress: OnProgress | None = None,
+    ) -> Tokens:
+        """``n`` boards as one uint8 array, unfiltered: boards ``first``, ``first + 1``, ... of this seed.
 
-        >>> load().drawn(2, seed=7, steps=1).attempts
-        array([1, 1])
+        >>> from maskoban.diffusion.loading import load
+        >>> load().sample(2, seed=7, sampler="fast").shape
+        (2, 10, 10)
         """
-        start, drawing = self._blank(n), self.drawing(how)
-        return draw_many(self.denoiser, start, seed, drawing, first, record, progress, self.critic)
+        numbers = range(first, first + n)
+        return self._sampled(self.start(n), seed, sampler, numbers, False, on_progress).boards
+
+    def trajectory(
+        self,
+        n: int = 1,
+        seed: int = 0,
+        sampler: str | SamplerConfig = "best",
+        *,
+        board: Level | Tokens | None = None,
+        numbers: Sequence[int] | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> Trajectory:
+        """Every commit of the accepted attempts, with its probabilities; the boards are those of :meth:`sample`.
+
+        ``board`` completes a partly given board instead. ``numbers`` are the boards of the seed's sequence, ``n`` of
+        them; 0, 1, 2, ... by default.
+        """
+        start = self.start(n if numbers is None else len(numbers), board)
+        return self._sampled(start, seed, sampler, numbers, True, on_progress)
+
+    def _sampled(
+        self,
+        start: Tokens,
+        seed: int,
+        sampler: str | SamplerConfig,
+        numbers: Sequence[int] | None,
+        record: bool,
+        on_progress: OnProgress | None,
+    ) -> Trajectory:
+        config = self._config(sampler, start)
+        denoiser, bound = self._denoiser(config), self._bound(config)
+        return sample_boards(denoiser, start, seed, config, numbers, self.critic, bound, record, on_progress)
 
     def generate(
-        self, n: int, seed: int = 0, *, progress: Progress | None = None, **asked: Unpack[Asked]
+        self,
+        n: int,
+        seed: int = 0,
+        sampler: str | SamplerConfig = "best",
+        *,
+        only_solvable: bool = False,
+        difficulty: str | None = None,
+        boxes: int | None = None,
+        on_progress: OnProgress | None = None,
     ) -> list[Level]:
         """``n`` boards as levels, each titled with its number in the seed's sequence.
 
-        The solver is consulted only on request: ``only_solvable``, or a ``difficulty`` (easy, medium, hard,
-        expert). With a filter, the first ``n`` boards of the sequence that pass are returned.
+        Sampling never uses the solver. With a filter (``only_solvable``, ``difficulty``: easy, medium, hard, expert,
+        ``boxes``), the solver judges finished boards, and the first ``n`` boards of the sequence that match are kept.
         """
-        return [level for _, level in self.numbered(n, seed, progress=progress, **asked)]
-
-    def numbered(
-        self, n: int, seed: int = 0, *, progress: Progress | None = None, **asked: Unpack[Asked]
-    ) -> Iterator[tuple[int, Level]]:
-        """:meth:`generate`, each level as soon as it is drawn, with its number in the seed's sequence.
-
-        >>> [number for number, level in load().numbered(2, seed=7)]
-        [0, 1]
-        """
-        wishes, how = _apart(asked)
-        drawing = self.drawing(how)
-
-        def drawn(count: int, first: int, told: Progress | None) -> Numbered:
-            return draw_in_turn(self.denoiser, self._blank(count), seed, drawing, first, told, self.critic)
-
-        for number, board in self._first_passing(n, drawn, wishes, progress):
-            yield number, self.titled(board, seed, number)
-
-    def _first_passing(
-        self,
-        n: int,
-        drawn: Callable[[int, int, Progress | None], Numbered],
-        wishes: Wishes,
-        progress: Progress | None,
-    ) -> Iterator[tuple[int, Tokens]]:
-        """The first ``n`` boards of a sequence that are as wished, some at a time, each with its number in it.
-
-        ``drawn(count, first, progress)`` draws boards first, first + 1, ... of the sequence. ``progress`` is told of
-        boards that are as wished.
-        """
-        _check_count(n)
-        some = 4 * self.denoiser.batch
-        kept = done = 0
-        while kept < n:
-            if done >= RAREST * n:
-                raise TooRareError(f"only {kept} of {done} boards drawn were as asked ({wishes}); gave up")
-            likely = max(n - kept, min(self.denoiser.batch, 2 * n)) if wishes else n - kept
-            count = min(likely, some)
-            told = None if wishes or progress is None else partial(_further, progress, done, n)
-            for numbers, boards in drawn(count, done, told):
-                passing = np.flatnonzero(wishes.met(boards))[: n - kept]
-                kept += len(passing)
-                if wishes and progress is not None:
-                    progress(kept, n)
-                yield from ((int(numbers[i]), boards[i]) for i in passing)
-                done += len(boards)
-                if kept == n and numbers[-1] + 1 == done:  # else Ctrl-C was pressed, and there are gaps
-                    return
-
-    def titled(self, board: Tokens, seed: int, number: int) -> Level:
-        """The board as the level :meth:`generate` makes of it: titled with this model, the seed and its number."""
-        return Level(board, title=f"{self.name} {seed}-{number}")
+        wanted = BoardFilter(only_solvable, difficulty, boxes)
+        return [level for _, level in self.stream(n, seed, sampler, wanted, on_progress=on_progress)]
 
     def complete(
         self,
         board: Level | Tokens,
         n: int = 1,
         seed: int = 0,
+        sampler: str | SamplerConfig = "best",
         *,
-        progress: Progress | None = None,
-        **asked: Unpack[Asked],
+        only_solvable: bool = False,
+        difficulty: str | None = None,
+        boxes: int | None = None,
+        on_progress: OnProgress | None = None,
     ) -> list[Level]:
-        """``n`` ways to fill the masked (``?``) cells of a board; every given cell stays as it is.
+        """``n`` completions of the masked (``?``) cells of a board; given cells never change.
 
-        Filters are those of :meth:`generate`: the first ``n`` completions that pass are returned.
+        Filters are those of :meth:`generate`. ``best`` is without the critic here, which compares whole boards.
         """
-        return [level for _, level in self.completions(board, n, seed, progress=progress, **asked)]
+        wanted = BoardFilter(only_solvable, difficulty, boxes)
+        found = self.stream(n, seed, sampler, wanted, board=board, on_progress=on_progress)
+        return [level for _, level in found]
 
-    def completions(
+    def stream(
         self,
-        board: Level | Tokens,
-        n: int = 1,
+        n: int,
         seed: int = 0,
-        *,
-        progress: Progress | None = None,
-        **asked: Unpack[Asked],
-    ) -> Iterator[tuple[int, Level]]:
-        """:meth:`complete`, each level as soon as it is drawn, with its number among this board's completions."""
-        title = board.title if isinstance(board, Level) else ""
-        wishes, how = _apart(asked)
-        tokens = self._half_drawn(board, wishes.boxes)
-        drawing = self.drawing(how, from_nothing=False)
-
-        def drawn(count: int, first: int, told: Progress | None) -> Numbered:
-            start = np.repeat(tokens[None], count, axis=0)
-            return draw_in_turn(self.denoiser, start, seed, drawing, first, told)
-
-        _check_count(n)
-        if not (tokens == MASK).any() and not wishes.met(tokens[None])[0]:
-            raise TooRareError(f"the board has nothing left to draw, and is not as asked ({wishes})")
-        for number, finished in self._first_passing(n, drawn, wishes, progress):
-            yield number, Level(finished, title=title)
-
-    def trajectory(
-        self,
-        n: int = 1,
-        seed: int = 0,
+        sampler: str | SamplerConfig = "best",
+        board_filter: BoardFilter | None = None,
         *,
         board: Level | Tokens | None = None,
-        numbers: list[int] | None = None,
-        progress: Progress | None = None,
-        **how: Unpack[How],
-    ) -> Commits:
-        """Every commit of ``n`` drawings with its probabilities; the boards are those :meth:`sample` gives.
+        on_progress: OnProgress | None = None,
+    ) -> Iterator[tuple[int, Level]]:
+        """:meth:`generate` or :meth:`complete`, each level as soon as it is sampled, with its number in the sequence.
 
-        ``board`` completes a half-drawn board instead; ``numbers`` picks boards of the sequence.
-        ``progress`` is told (evaluations done, evaluations in all).
+        ``on_progress`` counts the boards that match. Ctrl-C is raised after all finished boards were given.
+
+        >>> from maskoban.diffusion.loading import load
+        >>> [number for number, level in load().stream(2, seed=7, sampler="fast")]
+        [0, 1]
         """
-        if board is None:
-            start = self._blank(n if numbers is None else len(numbers))
-        else:
-            start = np.repeat(self._half_drawn(board)[None], n if numbers is None else len(numbers), axis=0)
-        drawing = self.drawing(how, from_nothing=board is None)
-        drawn = draw(self.denoiser, start, seed, drawing, numbers, True, progress, self.critic)
-        assert drawn.commits is not None
-        return drawn.commits
+        wanted = board_filter or BoardFilter()
+        start = self.start(1, board)
+        if board is not None:
+            self.check_completable(board, wanted.boxes)
+            if not (start == MASK).any() and not wanted.matches(start)[0]:
+                raise TooRareError(f"the board has no masked cells, and does not match the filter ({wanted})")
+        if n < 1:
+            raise MaskobanError(f"number of boards: expected at least 1, got {n}")
+        kept = sampled = 0
+        while kept < n:
+            if sampled >= RAREST * n:
+                raise TooRareError(f"only {kept} of {sampled} sampled boards match ({wanted}); gave up")
+            count = max(n - kept, min(self.denoiser.batch, 2 * n)) if wanted else n - kept
+            count = min(count, 4 * self.denoiser.batch)
+            report = None if wanted or on_progress is None else _Offset(on_progress, sampled, n)
+            for numbers, boards in self._in_order(start, count, sampled, seed, sampler, report):
+                matching = np.flatnonzero(wanted.matches(boards))[: n - kept]
+                kept += len(matching)
+                sampled += len(boards)
+                if wanted and on_progress is not None:
+                    on_progress(kept, n)
+                for i in matching:
+                    title = board.title if isinstance(board, Level) else self.title(seed, int(numbers[i]))
+                    yield int(numbers[i]), Level(boards[i], title=title)
+                if kept == n and numbers[-1] + 1 == sampled:  # else boards are missing before it: Ctrl-C came
+                    return
+
+    def _in_order(
+        self,
+        start: Tokens,
+        count: int,
+        first: int,
+        seed: int,
+        sampler: str | SamplerConfig,
+        on_progress: OnProgress | None,
+    ) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
+        """Boards ``first``, ``first + 1``, ... with their numbers, as soon as they and all before them are finished.
+
+        On Ctrl-C finished boards behind unfinished ones are given, too, before it is raised.
+        """
+        start = np.repeat(start, count, axis=0)
+        numbers = first + np.arange(count)
+        config = self._config(sampler, start)
+        if self._denoiser(config).overlap > 1:  # a device that is best used by several threads
+            yield numbers, self._sampled(start, seed, config, numbers.tolist(), False, on_progress).boards
+            return
+        progress = BoardProgress(start, config, on_progress)
+        boards, finished, given = start.copy(), np.zeros(count + 1, dtype=bool), 0
+        try:
+            for event in self.steps(start, seed, config, numbers.tolist()):
+                progress.add(event)
+                if isinstance(event, AttemptEnd):
+                    done = event.board[event.accepted]
+                    boards[done], finished[done] = event.boards[event.accepted], True
+                    new, given = slice(given, int(finished.argmin())), int(finished.argmin())
+                    if new.start < new.stop:
+                        yield numbers[new], boards[new].copy()
+        except KeyboardInterrupt:
+            late = given + np.flatnonzero(finished[given:])
+            if len(late):
+                yield numbers[late], boards[late]
+            raise
+
+    def title(self, seed: int, number: int) -> str:
+        """The title of a board of a seed's sequence: model, seed and number."""
+        return f"{self.name} {seed}-{number}"
+
+    # --- probabilities ----------------------------------------------------------------------------------------------
 
     def odds(self, board: Level | Tokens) -> NDArray[np.float64]:
-        """What the model expects where: the probabilities of the seven tiles in every cell, (height, width, 7).
+        """The probabilities of the seven tiles in every cell of a partly masked board: (height, width, 7).
 
-        In masked (``?``) cells they are the model's, given all that is drawn already; a drawn cell is what it is.
-        Of many boards (n, height, width) they come as (n, height, width, 7), faster than one by one.
+        In masked (``?``) cells they are the model's, given all other cells; a given cell has probability 1 on its tile.
+        Many boards (n, height, width) give (n, height, width, 7), faster than one by one.
 
+        >>> from maskoban.diffusion.loading import load
         >>> load().odds(np.full((10, 10), 7)).shape
         (10, 10, 7)
         """
         if isinstance(board, np.ndarray) and board.ndim == 3:
             if not len(board):
-                raise MaskobanError("there are no boards to ask about")
-            return odds(self.denoiser, np.array([self._fitting(each) for each in board]))
-        found: NDArray[np.float64] = odds(self.denoiser, self._fitting(board)[None])[0]
+                raise MaskobanError("boards: expected at least one, got none")
+            return cell_probabilities(self.denoiser, np.array([self._checked(each) for each in board]))
+        found: NDArray[np.float64] = cell_probabilities(self.denoiser, self._checked(board)[None])[0]
         return found
 
-    def surprise(
+    def negative_log_likelihood(
         self,
         boards: Level | Tokens | Sequence[Level | Tokens],
         orders: int = 1,
         seed: int = 0,
         *,
-        progress: Progress | None = None,
+        on_progress: OnProgress | None = None,
     ) -> NDArray[np.float64]:
-        """How improbable finished boards are to the model: -log p(board) in nats, at most, one number a board.
+        """An upper bound of -log p(board) in nats, one number a finished board: the negative ELBO on average.
 
-        Each board is drawn anew cell by cell with its own tiles, which costs as many evaluations as drawing it plainly,
-        in ``orders`` random orders (the same for all boards) whose mean is returned: the more, the less chance is in
-        it. On average that is the bound which training lowers, the negative ELBO.
+        Each board costs as many evaluations as sampling it plainly, in each of ``orders`` random orders of unmasking,
+        whose mean is returned. All boards use the same orders.
 
+        >>> from maskoban.diffusion.loading import load
         >>> model = load()
-        >>> bool(model.surprise(model.generate(1, seed=7))[0] < 100)
+        >>> bool(model.negative_log_likelihood(model.generate(1, seed=7))[0] < 100)
         True
         """
         if orders < 1:
-            raise MaskobanError(f"a board is drawn in at least 1 order, not {orders}")
+            raise MaskobanError(f"orders: expected at least 1, got {orders}")
         if isinstance(boards, Level) or (isinstance(boards, np.ndarray) and boards.ndim == 2):
             boards = [boards]
-        tokens = [self._fitting(board) for board in boards]
+        tokens = [self._checked(board) for board in boards]
         for number, board in enumerate(tokens):
             if (board == MASK).any():
-                raise MaskobanError(
-                    f"board {number} has masked cells: only a finished board has a probability"
-                )
-        return surprise(self.denoiser, np.array(tokens), seed, orders, progress) if tokens else np.zeros(0)
+                raise MaskobanError(f"board {number} has masked cells; expected finished boards")
+        if not tokens:
+            return np.zeros(0)
+        return negative_log_likelihood(self.denoiser, np.array(tokens), seed, orders, on_progress)
 
-    def drawing(self, how: How, from_nothing: bool = True) -> Drawing:
-        """How to draw, where ``how`` leaves it open in the model's own way."""
-        unhurried = how.get("steps") is None
-        polish, asked = how.get("polish"), how.get("critic")
-        if asked and not from_nothing:
-            raise MaskobanError("a critic is for boards drawn from nothing, not for half-drawn ones")
-        if asked and self.critic is None:
-            raise MaskobanError(f"model {self.name!r} has no critic")
-        if asked is None:
-            plain = how.get("temperature", 1) == 1 and how.get("order", "uniform") == "uniform"
-            asked = self.critic is not None and from_nothing and unhurried and plain
-        own = {
-            "polish": polish if polish is not None else self.polish if unhurried else 0,
-            "critic": self.card["critic"] if asked else None,
-        }
-        return Drawing(**how | own)  # type: ignore[arg-type]
+    #: The older name.
+    surprise = negative_log_likelihood
 
-    def _blank(self, n: int) -> Tokens:
-        _check_count(n)
-        return blank(self.denoiser, n)
+    # --- checks -----------------------------------------------------------------------------------------------------
 
-    def _fitting(self, board: Level | Tokens) -> Tokens:
-        """The tokens of a board of the model's size."""
-        tokens = board.tokens if isinstance(board, Level) else board
-        if not isinstance(tokens, np.ndarray):
-            raise MaskobanError(f"a board is a Level or an array of tokens, not a {type(tokens).__name__}")
-        if tokens.shape != (self.height, self.width):
-            size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
-            small = "; surround it with #" if _smaller(tokens.shape, (self.height, self.width)) else ""
-            raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards{small}")
-        if (strange := tokens > MASK).any():
-            raise MaskobanError(f"{_first(strange)} holds {tokens[strange][0]}, which is no tile")
-        return tokens
+    def check_completable(self, board: Level | Tokens, boxes: int | None = None) -> None:
+        """Raise a :class:`MaskobanError` if no completion of this board, or none with so many boxes, is possible.
 
-    def check_completable(self, board: Level | Tokens, boxes_asked: int | None = None) -> None:
-        """Refuse a half-drawn board that nothing could complete, or not with so many boxes, and say why.
-
+        >>> from maskoban.diffusion.loading import load
         >>> load().check_completable(Level.parse("#####\\n#@$?#\\n#####"))
         Traceback (most recent call last):
             ...
-        maskoban.boards.errors.MaskobanError: the board is 3x5, but model 'best' draws 10x10 boards; surround it with #
+        maskoban.errors.MaskobanError: the board is 3x5, but model 'best' draws 10x10 boards; surround it with #
         """
-        self._half_drawn(board, boxes_asked)
+        tokens = self._partial_board(board)
+        players = int(np.isin(tokens, (PLAYER, PLAYER_ON_GOAL)).sum())
+        given = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
+        goals = int(np.isin(tokens, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum())
+        masked = int((tokens == MASK).sum())
+        if players > 1:
+            raise MaskobanError(f"the board has {players} players; expected at most one")
+        if boxes is not None and given > boxes:
+            raise MaskobanError(f"the board has {given} boxes; expected at most {boxes}")
+        # A masked cell can become the player on a goal, so one cell may serve twice.
+        spare = masked - (players == 0)
+        if masked and (spare < 0 or given > goals + masked or goals > given + spare):
+            counts = f"{given} boxes and {goals} goals"
+            raise MaskobanError(
+                f"the board has {counts}, and {masked} masked cells cannot make up the difference"
+            )
 
-    def _half_drawn(self, board: Level | Tokens, boxes_asked: int | None = None) -> Tokens:
-        """The tokens of a board that can be completed, masked cells of its border as the wall they become."""
-        tokens = self._fitting(board).copy()
-        rim = np.ones(tokens.size, bool)
-        rim[drawn_cells(self.denoiser)] = False
-        border = rim.reshape(tokens.shape)
+    def _checked(self, board: Level | Tokens) -> Tokens:
+        """The tokens of a board of the model's size."""
+        tokens = board.tokens if isinstance(board, Level) else board
+        if not isinstance(tokens, np.ndarray):
+            raise MaskobanError(
+                f"board: expected a Level or an array of tokens, got a {type(tokens).__name__}"
+            )
+        if tokens.shape != (self.height, self.width):
+            size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
+            fits = tokens.ndim == 2 and tokens.shape[0] <= self.height and tokens.shape[1] <= self.width
+            hint = "; surround it with #" if fits else ""
+            raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards{hint}")
+        if (unknown := tokens > MASK).any():
+            raise MaskobanError(f"{_first_cell(unknown)} holds {tokens[unknown][0]}; expected a tile, 0 to 7")
+        return tokens
+
+    def _partial_board(self, board: Level | Tokens) -> Tokens:
+        """The tokens of a board to complete, with masked cells of its border as wall."""
+        tokens = self._checked(board).copy()
+        border = np.ones(tokens.shape, dtype=bool)
+        border.reshape(-1)[interior_cells(self.denoiser)] = False
         tokens[border & (tokens == MASK)] = WALL
         if (gaps := border & (tokens != WALL)).any():
-            raise MaskobanError(
-                f"the border must be all wall, but {_first(gaps)} is not; this model needs one"
-            )
-        players = int(np.isin(tokens, (PLAYER, PLAYER_ON_GOAL)).sum())
-        boxes = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
-        goals = int(np.isin(tokens, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum())
-        masks = int((tokens == MASK).sum())
-        if players > 1:
-            raise MaskobanError(f"the board has {players} players already, and a board has one")
-        if boxes_asked is not None and boxes > boxes_asked:
-            raise MaskobanError(f"the board has {boxes} boxes already, more than the {boxes_asked} asked for")
-        # A masked cell can become the player on a goal, so one cell may serve twice.
-        spare = masks - (players == 0)
-        if masks and (spare < 0 or boxes > goals + masks or goals > boxes + spare):
-            raise MaskobanError(
-                f"the board has {boxes} boxes and {goals} goals, and {masks} masked cells cannot make up the difference"
-            )
+            raise MaskobanError(f"the border must be wall, but {_first_cell(gaps)} is not")
         return tokens
 
 
-def _apart(asked: Asked) -> tuple[Wishes, How]:
-    """Which boards to keep, and how to draw."""
-    names = {field.name for field in fields(Wishes)}
-    wishes = {name: value for name, value in asked.items() if name in names}
-    how = {name: value for name, value in asked.items() if name not in names}
-    return Wishes(**cast(Any, wishes)), cast(How, how)
+_LOADING = Lock()
 
 
-def _further(progress: Progress, before: int, total: int, done: int, _: int) -> None:
-    """Tell of boards done beyond those before them."""
-    progress(before + done, total)
+class _Offset:
+    """Progress of a part as progress of the whole."""
+
+    def __init__(self, on_progress: OnProgress, before: int, total: int) -> None:
+        self._on_progress, self._before, self._total = on_progress, before, total
+
+    def __call__(self, done: int, _: int) -> None:
+        self._on_progress(self._before + done, self._total)
 
 
-def _first(cells: NDArray[np.bool_]) -> str:
-    """The first of some cells, in words."""
+def _first_cell(cells: NDArray[np.bool_]) -> str:
     row, column = np.argwhere(cells)[0]
     return f"row {row}, column {column} (from 0)"
-
-
-def _smaller(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
-    return len(one) == len(other) and all(a <= b for a, b in zip(one, other, strict=True))
-
-
-def _check_count(n: int) -> None:
-    if n < 1:
-        raise MaskobanError(f"the number of boards must be at least 1, not {n}")

@@ -1,432 +1,377 @@
-"""Drawing boards: the paper's Algorithm 2, completion, polish, and a critic's choice, against any :class:`Denoiser`.
+"""Sampling boards: ancestral unmasking (the paper's Algorithm 2), Gibbs sweeps, rejection sampling with a critic.
 
-A drawing is a sequence of commits. Revealing commits masked cells and never revises them; a polish sweep masks
-finished cells again one at a time and redraws each from the model given all the others; a critic, where there is one,
-judges the finished board, and may have it thrown away and drawn anew from the beginning. Every commit is drawn in
-double precision from numbers that depend only on (seed, board, attempt), so a board comes out the same whatever
-the batch.
+:func:`sample_steps` is a generator of commits, and everything that samples consumes it. One attempt at a board unmasks
+its cells and never revises them, then runs Gibbs sweeps (``polish`` on the command line): each sweep masks the cells
+again one at a time and resamples each from the model given all others. Where the config says so, a critic then accepts
+or rejects the board; a rejected board starts again from its first masks.
+
+Every random number depends only on (seed, number of the board, attempt), so a board is the same in any batch.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards.errors import MaskobanError
-from maskoban.boards.tiles import MASK, TILES, WALL, Tokens
-from maskoban.diffusion.commits import Commits, Made, gathered, no_commits
-from maskoban.diffusion.denoiser import Critic, Denoiser, Grid
-from maskoban.diffusion.noise import uniforms
-from maskoban.diffusion.schedule import time_at
-from maskoban.diffusion.side_by_side import Done, Share, cut, side_by_side
+from maskoban._util.registry import Registry
+from maskoban.boards.tiles import MASK, TILES, Tokens
+from maskoban.diffusion.denoiser import Critic, Denoiser, diffusion_time, interior_cells
+from maskoban.diffusion.rng import uniforms
+from maskoban.errors import MaskobanError
 
-Order = Literal["uniform", "confidence"]
+Precision = Literal["fp32", "int8"]
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
 
-#: To be raised when the same settings and seed come to draw other boards: kept drawings are told apart by it.
+#: Raised whenever the same seed and config come to give other boards. Stored samples carry it.
 VERSION = 2
 
-#: What a board's last attempt gives is kept whatever a critic says.
-MOST_ATTEMPTS = 1000
+#: The last attempt at a board is accepted whatever the critic says.
+MAX_ATTEMPTS = 1000
 
-# What the random numbers of one board are used for (see noise.py); sweeps use what follows, and every step's candidates
-# what follows _CANDIDATES. Attempt a uses those a * _ATTEMPT further on; the last of them decides whether it is kept.
-_REVEAL_ORDER, _REVEAL_TILE, _SWEEPS = 0, 1, 2
+# Streams of random numbers of one board (see rng.py). Sweep s uses _SWEEPS + 2s and the stream after it, and step s of
+# the unmasking _CANDIDATES + s. Attempt a uses the streams from a * _ATTEMPT on; the last of them decides acceptance.
+_UNMASK_ORDER, _UNMASK_TILE, _SWEEPS = 0, 1, 2
 _ATTEMPT = 2**20
 _CANDIDATES = _ATTEMPT // 2
-_KEEP = _ATTEMPT - 1
+_ACCEPT = _ATTEMPT - 1
 
 
 @dataclass(frozen=True)
-class Drawing:
-    """How to draw: everything but the model, the boards to fill and the seed.
+class SamplerConfig:
+    """How boards are sampled: everything but the model, the seed and the given cells.
 
-    ``steps``: how many network evaluations the reveal may take; None reveals one cell at a time.
-    ``order``: which masked cells are committed: ``uniform`` (the paper's) or ``confidence`` (those whose candidate tile
-    is the most probable: the paper's comparison, which drowns boards in walls).
-    ``polish``: how many sweeps follow.
-    ``critic``: the c of :func:`keeping`, by which a critic keeps what was drawn; None asks no critic.
+    ``steps``: network evaluations for unmasking; None unmasks one cell per evaluation.
+    ``order``: which masked cells are unmasked first; a name in ``ORDERS``.
+    ``temperature``: logits are divided by it.
+    ``sweeps``: Gibbs sweeps after unmasking.
+    ``critic``: reject boards by the model's critic.
+    ``precision``: of the network on a CPU. Other devices compute in their own precision, which ``fp32`` stands for.
+
+    >>> SamplerConfig(steps=16).cost(cells=64)
+    16.0
     """
 
-    temperature: float = 1.0
     steps: int | None = None
-    order: Order = "uniform"
-    polish: int = 0
-    critic: float | None = None
+    order: str = "uniform"
+    temperature: float = 1.0
+    sweeps: int = 0
+    critic: bool = False
+    precision: Precision = "fp32"
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise MaskobanError(f"the temperature must be above 0, not {self.temperature:g}")
         if self.steps is not None and self.steps < 1:
-            raise MaskobanError(f"drawing needs at least 1 step, not {self.steps}")
-        if self.polish < 0:
-            raise MaskobanError(f"the number of polish sweeps cannot be negative, and is {self.polish}")
-        if self.order not in ("uniform", "confidence"):
-            raise MaskobanError(f"the reveal order is 'uniform' or 'confidence', not {self.order!r}")
-        if self.critic is not None and not 0 < self.critic < math.inf:
-            raise MaskobanError(f"a critic's c must be a number above 0, not {self.critic:g}")
+            raise MaskobanError(f"steps: expected at least 1, got {self.steps}")
+        _ = ORDERS[self.order]
+        if not 0 < self.temperature < math.inf:
+            raise MaskobanError(f"temperature: expected a number above 0, got {self.temperature:g}")
+        if self.sweeps < 0:
+            raise MaskobanError(f"sweeps: expected 0 or more, got {self.sweeps}")
+        if self.precision not in get_args(Precision):
+            expected = ", ".join(get_args(Precision))
+            raise MaskobanError(f"precision: expected one of {expected}, got {self.precision!r}")
+
+    def change(self, **changes: Any) -> SamplerConfig:
+        """The config with some fields changed; a change to None is no change.
+
+        Sweeps and critic are tuned for unmasking one cell at a time in random order at temperature 1. So another
+        temperature or order turns the critic off, and another number of steps turns off both, unless they are given.
+
+        >>> SamplerConfig(sweeps=1, critic=True).change(steps=16)
+        SamplerConfig(steps=16, order='uniform', temperature=1.0, sweeps=0, critic=False, precision='fp32')
+        """
+        given = {name: value for name, value in changes.items() if value is not None}
+        changed = {name for name, value in given.items() if value != getattr(self, name)}
+        if changed & {"steps", "order", "temperature"}:
+            given = {"critic": False} | given
+        if "steps" in changed:
+            given = {"sweeps": 0} | given
+        return replace(self, **given)
+
+    def cost(self, cells: int, attempts: float = 1.0) -> float:
+        """Network evaluations per board of so many masked cells, the critic's included."""
+        return attempts * (min(self.steps or cells, cells) + self.sweeps * cells + self.critic)
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """Finished boards, and what it took to draw them."""
+class Commit:
+    """The cells that one network evaluation commits, one row a cell."""
 
-    boards: Tokens  # (n, height, width)
-    attempts: NDArray[np.int64]  # (n,): how often each was drawn until it was kept; 1 without a critic
-    commits: Commits | None  # of the attempts that were kept; None unless recorded
+    board: Ints  # (k,): index into the boards that are sampled
+    attempt: Ints  # (k,): from 0
+    cell: Ints  # (k,): of the whole board, row by row
+    tile: Ints  # (k,)
+    probabilities: Floats  # (k, 7): of all tiles, when this one was sampled
 
 
-def draw(
+@dataclass(frozen=True)
+class AttemptEnd:
+    """Attempts that are finished, one row a board; without a critic each is accepted."""
+
+    board: Ints  # (k,): index into the boards that are sampled
+    attempt: Ints  # (k,): of an accepted board, the accepted one
+    accepted: NDArray[np.bool_]  # (k,): the others start again
+    boards: Tokens  # (k, height, width): what was sampled
+
+
+def sample_steps(
     denoiser: Denoiser,
-    boards: Tokens,
+    start: Tokens,
     seed: int,
-    how: Drawing | None = None,
-    numbers: Sequence[int] | None = None,
-    record: bool = False,
-    progress: Callable[[int, int], None] | None = None,
+    config: SamplerConfig | None = None,
+    numbers: Sequence[int] | Ints | None = None,
     critic: Critic | None = None,
-) -> Drawn:
-    """Fill the masked cells of (n, height, width) boards, all of them in one batch.
+    bound: float = 1.0,
+) -> Iterator[Commit | AttemptEnd]:
+    """Fill the masked cells of (n, height, width) boards, a batch at a time: every commit, and the end of attempts.
 
-    ``numbers`` says which board of this seed's sequence each one is: 0, 1, 2, ... by default.
-
-    An attempt at a board is to :func:`reveal` and then to :func:`polish` it. Where ``how`` says so, there are attempts
-    until the critic keeps one (:func:`keeping`), or ``MOST_ATTEMPTS``. Cells that were given never change.
-    ``progress`` is told (evaluations done, evaluations in all) of a single attempt; one that may yet be rejected counts
-    by half of what is left.
+    Given cells never change. ``numbers`` says which boards of the seed's sequence these are: 0, 1, 2, ... by default.
+    Boards are finished in about their order. ``bound`` is the c of :func:`acceptance`.
     """
-    which = np.arange(len(boards)) if numbers is None else np.asarray(numbers, dtype=np.int64)
-    work = _Work(denoiser, boards, seed, how or Drawing(), which, record, critic)
-    return work.finish(max(len(boards), 1), 1, Done(len(boards), work.evaluations(), progress))
+    config = config or SamplerConfig()
+    number = np.arange(len(start)) if numbers is None else np.asarray(numbers, dtype=np.int64)
+    _check(config, seed, number, critic)
+    inside = interior_cells(denoiser)
+    whole = start.reshape(len(start), denoiser.height * denoiser.width)
+    rejected = np.zeros(len(start), dtype=np.int64)  # attempts, by board
+    waiting = np.arange(len(start))
+    while len(waiting):
+        front, waiting = np.split(waiting, [denoiser.batch])
+        # Where a batch costs the same however empty it is, further attempts at its boards fill it up.
+        ahead = max(denoiser.batch // len(front), 1) if config.critic and denoiser.overlap > 1 else 1
+        board = np.repeat(front, ahead)
+        attempt = rejected[board] + np.tile(np.arange(ahead), len(front))
+        tokens = np.ascontiguousarray(whole[board][:, inside])
+        rng = BoardRng(int(seed), number[board], attempt)
+        masked = tokens == MASK
+        for row, cell, tile, p in chain(
+            _unmask(denoiser, tokens, config, rng), _gibbs_sweeps(denoiser, tokens, masked, config, rng)
+        ):
+            yield Commit(board[row], attempt[row], inside[cell], tile, p)
+
+        accepted = np.ones(len(board), dtype=bool)
+        if config.critic and critic is not None:
+            u = rng.uniforms(_ACCEPT, 1)[:, 0]
+            accepted = (u < acceptance(critic.scores(tokens), bound)) | (attempt >= MAX_ATTEMPTS - 1)
+        tries = accepted.reshape(len(front), ahead)
+        found: NDArray[np.bool_] = np.logical_or.reduce(tries, axis=1)
+        chosen = np.where(found, tries.argmax(1), ahead - 1)  # the first that is accepted
+        rejected[front] += np.where(found, chosen, ahead)
+        rows = np.arange(len(front)) * ahead + chosen
+        done = whole[front].copy()
+        done[:, inside] = tokens[rows]
+        yield AttemptEnd(front, attempt[rows], found, done.reshape(len(front), *start.shape[1:]))
+        waiting = np.concatenate([front[~found], waiting])
 
 
-def draw_many(
-    denoiser: Denoiser,
-    boards: Tokens,
-    seed: int,
-    how: Drawing | None = None,
-    first: int = 0,
-    record: bool = False,
-    progress: Callable[[int, int], None] | None = None,
-    critic: Critic | None = None,
-) -> Drawn:
-    """:func:`draw` for any number of boards, a batch at a time: boards ``first``, ``first + 1``, ... of this seed.
+def acceptance(scores: NDArray[np.float32], c: float) -> Floats:
+    """Rejection sampling: a board is accepted with probability min(1, r / c), r = exp(score) its density ratio.
 
-    ``progress`` is told (boards done, boards in all), where a board counts by the share of its evaluations, and an
-    attempt that may yet be rejected by half of what is left; what it raises ends the drawing, as Ctrl-C does, after
-    the evaluation under way.
-    """
-    which = first + np.arange(len(boards))
-    work = _Work(denoiser, boards, seed, how or Drawing(), which, record, critic)
-    return work.finish(denoiser.batch, denoiser.overlap, Done(len(boards), len(boards), progress))
+    Boards sampled from q(x) are then accepted in proportion to q(x) min(r(x), c).
 
-
-def draw_in_turn(
-    denoiser: Denoiser,
-    boards: Tokens,
-    seed: int,
-    how: Drawing | None = None,
-    first: int = 0,
-    progress: Callable[[int, int], None] | None = None,
-    critic: Critic | None = None,
-) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
-    """The boards of :func:`draw_many` with their numbers, some at a time: as soon as they and all before them are done.
-
-    Where batches overlap, and no critic is asked, that is all at once. Ctrl-C is raised only after all boards that are
-    done have been given, some of which may come after others that are not.
-    """
-    work = _Work(denoiser, boards, seed, how or Drawing(), first + np.arange(len(boards)), False, critic)
-    counted, given = Done(len(boards), len(boards), progress), 0
-    try:
-        for waiting in work.rounds(denoiser.batch, denoiser.overlap, counted):
-            done = slice(given, waiting.min(initial=len(boards)))
-            given = done.stop
-            if done.start < done.stop:
-                yield work.numbers[done], work.boards[done].copy()
-    except KeyboardInterrupt:
-        late = given + np.flatnonzero(work.finished[given:])
-        if len(late):
-            yield work.numbers[late], work.boards[late]
-        raise
-
-
-class _Work:
-    """Boards on their way from masks to finished: attempt after attempt, until all are kept."""
-
-    def __init__(
-        self,
-        denoiser: Denoiser,
-        start: Tokens,
-        seed: int,
-        how: Drawing,
-        numbers: NDArray[np.int64],
-        record: bool,
-        critic: Critic | None,
-    ) -> None:
-        if how.critic is not None and critic is None:
-            raise MaskobanError("drawing with a critic needs one, and none was given")
-        if not isinstance(seed, int | np.integer) or not -(2**63) <= seed < 2**64:
-            raise MaskobanError(f"a seed is a whole number of 64 bits, not {seed!r}")
-        if len(numbers) and numbers.min() < 0:
-            raise MaskobanError(f"boards of a seed are counted from 0, not {numbers.min()}")
-        self.denoiser, self.start, self.seed, self.how = denoiser, start, int(seed), how
-        self.numbers, self.critic = numbers, critic
-        self.inside = drawn_cells(denoiser)
-        self.flat = start.reshape(len(start), denoiser.height * denoiser.width).copy()
-        self.blank = np.ascontiguousarray(self.flat[:, self.inside])
-        self.masked = (self.blank == MASK).sum(1)
-        self.attempts = np.zeros(len(start), dtype=np.int64)  # rejected
-        self.finished = np.zeros(len(start), dtype=bool)
-        # Before anything is revealed all boards are the same one: of more than a batch, it is asked for once. Not where
-        # several cells are asked for at a time, for a network rounds otherwise then.
-        self.first: NDArray[np.float32] | None = None
-        cells = len(self.inside)
-        one_by_one = how.order == "uniform" and (how.steps or cells) >= cells
-        if one_by_one and len(start) > max(denoiser.batch, cells) and self.masked.min() == cells:
-            self.first = first_logits(denoiser)
-        room = (1 + how.polish) * int(self.masked.max(initial=0))
-        self.commits = no_commits(start, room) if record else None
-
-    def evaluations(self, boards: NDArray[np.int64] | slice = slice(None)) -> int:
-        """How many an attempt at these boards takes in one batch."""
-        most = int(self.masked[boards].max(initial=0))
-        return min(self.how.steps or most, most) + self.how.polish * most
-
-    @property
-    def boards(self) -> Tokens:
-        """All of them, as far as they are drawn."""
-        return self.flat.reshape(self.start.shape)
-
-    def finish(self, batch: int, overlap: int, done: Done) -> Drawn:
-        """Draw all boards, so many in a batch and so many batches at once."""
-        for _ in self.rounds(batch, overlap, done):
-            pass
-        return Drawn(self.boards, self.attempts + 1, self.commits)
-
-    def rounds(self, batch: int, overlap: int, done: Done) -> Iterator[NDArray[np.int64]]:
-        """Draw all boards, and say after each round of attempts which are still to be drawn."""
-        waiting, asked = np.arange(len(self.blank)), self.how.critic is not None
-        while len(waiting):
-            # Overlapping batches wait for each other at the end of a round, so there is only one where there can be.
-            size = batch * overlap if asked or overlap == 1 else len(waiting)
-            front, waiting = np.split(waiting, [size])
-            # Where a batch takes its time however empty it is, the next attempts at its boards fill it up.
-            ahead = max(batch // len(front), 1) if asked and overlap > 1 else 1
-            board = np.repeat(front, ahead)
-            attempt = self.attempts[board] + np.tile(np.arange(ahead), len(front))
-            parts = cut(len(board), batch)
-            made = side_by_side(overlap, partial(self._attempted, board, attempt, done), parts)
-
-            drawn = np.concatenate([tokens for tokens, _ in made])
-            kept = self._kept(drawn, board, attempt).reshape(len(front), ahead)
-            found = kept.any(1)
-            chosen = (kept & (kept.cumsum(1) == 1)).ravel()  # the first that is kept
-            self.flat[np.ix_(board[chosen], self.inside)] = drawn[chosen]
-            if self.commits is not None:
-                for part, (_, commits) in zip(parts, made, strict=True):
-                    self.commits.take(board[part][chosen[part]], commits, chosen[part])
-            self.attempts[front] += np.where(found, kept.argmax(1), ahead)
-            if asked:
-                done.tell(front[found], 1.0)
-            # Before the others, which fill the batch up: boards are finished in about their order.
-            waiting = np.concatenate([front[~found], waiting])
-            self.finished[front[found]] = True
-            yield waiting
-
-    def _attempted(
-        self,
-        board: NDArray[np.int64],
-        attempt: NDArray[np.int64],
-        done: Done,
-        part: slice,
-        check: Callable[[], None],
-    ) -> tuple[Tokens, Commits]:
-        """One batch of these attempts at these boards: what is drawn, and, where it is to be recorded, how."""
-        board, attempt, log = board[part], attempt[part], list[Made]()
-        tokens, numbers, which = self.blank[board], self.numbers[board], np.unique(board)
-        masked, evaluations = tokens == MASK, self.evaluations(board)
-        made = chain(
-            reveal(self.denoiser, tokens, self.seed, numbers, self.how, attempt, self.first),
-            polish(self.denoiser, tokens, masked, self.seed, numbers, self.how, attempt),
-        )
-        for evaluation, commits in enumerate(made, 1):
-            if self.commits is not None:
-                log.append(commits)
-            check()
-            share: Share = evaluation / evaluations
-            if self.how.critic is not None:
-                share = 1 - 0.5 ** (self.attempts[which] + share)
-            done.tell(which, share)
-        return tokens, gathered(self.start[board], self.inside, log)
-
-    def _kept(self, drawn: Tokens, board: NDArray[np.int64], attempt: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Which of these attempts the critic keeps, if one is to be asked."""
-        if self.how.critic is None or self.critic is None:
-            return np.ones(len(drawn), dtype=bool)
-        u = uniforms(self.seed, self.numbers[board], attempt * _ATTEMPT + _KEEP, 1)[:, 0]
-        kept: NDArray[np.bool_] = u < keeping(self.critic.scores(drawn), self.how.critic)
-        return kept | (attempt >= MOST_ATTEMPTS - 1)
-
-
-def reveal(
-    denoiser: Denoiser,
-    tokens: Tokens,
-    seed: int,
-    numbers: NDArray[np.int64],
-    how: Drawing,
-    attempts: NDArray[np.int64] | int = 0,
-    first: NDArray[np.float32] | None = None,
-) -> Iterator[Made]:
-    """Algorithm 2 on (n, drawn cells) tokens, in place: the commits of one evaluation after the other.
-
-    While cells are masked, at step s of T draw a candidate tile for each from softmax(logits / temperature), commit
-    n = max(ceil(|M| / (T - s)), 1) of them, and forget the others. ``uniform``: which ones is random, so the others
-    need not be drawn at all. ``confidence``: those whose candidate has the highest probability. The network is told
-    the time at which so many cells are masked: the paper's t = T - s, on its schedule. ``attempts`` says for how
-    many-th time each is drawn, from 0; ``first`` what :func:`first_logits` gives, if nothing is revealed yet and
-    it is known.
-    """
-    masked = tokens == MASK
-    cells = tokens.shape[1]
-    purpose = attempts * _ATTEMPT
-    u = uniforms(seed, numbers, purpose + _REVEAL_TILE, cells)
-    # Masked cells first, in a random order a board; given cells behind them.
-    place_in_order = uniforms(seed, numbers, purpose + _REVEAL_ORDER, cells)
-    order = np.argsort(np.where(masked, place_in_order, 2.0), axis=1)
-    left = masked.sum(1)
-    done = np.zeros(len(tokens), dtype=np.int64)
-    reveals = min(how.steps or cells, int(left.max()))
-    for step in range(reveals):
-        t = time_told(denoiser, left)
-        count = np.minimum(np.maximum(-(-left // (reveals - step)), 1), left)
-        if how.order == "confidence":
-            everywhere = np.broadcast_to(np.arange(cells), tokens.shape)
-            p = probabilities(denoiser.logits(tokens, t, everywhere), how.temperature)
-            u = uniforms(seed, numbers, purpose + _CANDIDATES + step, cells)
-            confidence = np.take_along_axis(p, pick_tiles(p, u)[..., None], axis=2)[..., 0]
-            ranked = np.argsort(np.where(tokens == MASK, -confidence, 1.0), axis=1, kind="stable")
-            board, rank = np.nonzero(np.arange(cells) < count[:, None])
-            cell = ranked[board, rank]
-            chosen = p[board, cell]
-        else:
-            place = np.minimum(done[:, None] + np.arange(int(count.max())), cells - 1)
-            ask = np.take_along_axis(order, place, axis=1)
-            known = first if step == 0 else None
-            logits = denoiser.logits(tokens, t, ask) if known is None else known[ask]
-            p = probabilities(logits, how.temperature)
-            board, rank = np.nonzero(np.arange(ask.shape[1]) < count[:, None])
-            cell = ask[board, rank]
-            chosen = p[board, rank]
-        yield _commit(tokens, board, cell, chosen, u)
-        done, left = done + count, left - count
-
-
-def polish(
-    denoiser: Denoiser,
-    tokens: Tokens,
-    masked: NDArray[np.bool_],
-    seed: int,
-    numbers: NDArray[np.int64],
-    how: Drawing,
-    attempts: NDArray[np.int64] | int = 0,
-) -> Iterator[Made]:
-    """Redraw, in place, each cell that was ``masked`` at first from the model given all others, sweep after sweep."""
-    cells, count = tokens.shape[1], masked.sum(1)
-    for sweep in range(how.polish):
-        purpose = attempts * _ATTEMPT + _SWEEPS + 2 * sweep
-        u = uniforms(seed, numbers, purpose + 1, cells)
-        place_in_order = uniforms(seed, numbers, purpose, cells)
-        order = np.argsort(np.where(masked, place_in_order, 2.0), axis=1)
-        for place in range(int(count.max())):
-            board = np.nonzero(place < count)[0]
-            cell = order[board, place]
-            tokens[board, cell] = MASK
-            t = time_told(denoiser, np.ones(len(board), dtype=np.int64))
-            p = probabilities(denoiser.logits(tokens[board], t, cell[:, None]), how.temperature)[:, 0]
-            yield _commit(tokens, board, cell, p, u)
-
-
-def keeping(scores: NDArray[np.float32], c: float) -> NDArray[np.float64]:
-    """The probability min(1, exp(score) / c) with which a critic keeps a board.
-
-    What was drawn with probability q(x) is then kept in proportion to q(x) min(exp(score(x)), c).
-
-    >>> keeping(np.log(np.array([1.0, 2.0, 8.0])), 4).round(6).tolist()
+    >>> acceptance(np.log(np.array([1.0, 2.0, 8.0])), 4).round(6).tolist()
     [0.25, 0.5, 1.0]
     """
-    kept: NDArray[np.float64] = np.exp(np.minimum(scores.astype(np.float64) - math.log(c), 0))
-    return kept
+    log_ratio: Floats = np.minimum(scores.astype(np.float64) - math.log(c), 0)
+    return np.exp(log_ratio)
 
 
-def _commit(
-    tokens: Tokens,
-    board: NDArray[np.int64],
-    cell: NDArray[np.int64],
-    p: NDArray[np.float64],
-    u: NDArray[np.float64],
-) -> Made:
-    tile = pick_tiles(p, u[board, cell])
-    tokens[board, cell] = tile
-    return board, cell, tile, p
+class BoardRng:
+    """Random numbers of attempts at boards; they depend on the seed, the boards' numbers and the attempts alone."""
+
+    def __init__(self, seed: int, number: Ints, attempt: Ints) -> None:
+        self._seed, self._number, self._attempt = seed, number, attempt
+        self._kept: dict[int, Floats] = {}
+
+    def uniforms(self, stream: int, count: int) -> Floats:
+        """Numbers in [0, 1) of one stream: (n, count)."""
+        return uniforms(self._seed, self._number, self._attempt * _ATTEMPT + stream, count)
+
+    def kept(self, stream: int, count: int) -> Floats:
+        """The same, computed once: for streams that every step reads."""
+        if stream not in self._kept:
+            self._kept[stream] = self.uniforms(stream, count)
+        return self._kept[stream]
 
 
-def probabilities(logits: NDArray[np.float32], temperature: float) -> NDArray[np.float64]:
+class UnmaskStep:
+    """What an order sees when it chooses the cells to unmask.
+
+    ``masked`` (n, cells) are the cells left, ``count`` (n,) is how many of them the step budget wants unmasked now.
+    """
+
+    def __init__(
+        self, denoiser: Denoiser, tokens: Tokens, config: SamplerConfig, rng: BoardRng, step: int, steps: int
+    ) -> None:
+        self._denoiser, self._tokens, self._config, self._rng = denoiser, tokens, config, rng
+        self.step = step
+        self.masked = tokens == MASK
+        left = self.masked.sum(1)
+        self.count = np.minimum(np.maximum(-(-left // max(steps - step, 1)), 1), left)
+        self._t = diffusion_time(denoiser, left)
+
+    @property
+    def shuffle(self) -> Floats:
+        """A random number a cell, the same in every step of an attempt: sorted, a random order of the cells."""
+        return self._rng.kept(_UNMASK_ORDER, self.masked.shape[1])
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Of the seven tiles in every cell, (n, cells, 7). The network is evaluated at every cell for it."""
+        every = np.broadcast_to(np.arange(self.masked.shape[1]), self.masked.shape)
+        return softmax(self._denoiser.logits(self._tokens, self._t, every), self._config.temperature)
+
+    @cached_property
+    def candidates(self) -> Ints:
+        """A tile sampled for every cell, (n, cells); the cells that are unmasked get these."""
+        return sample_tiles(self.probabilities, self._candidate_uniforms)
+
+    @cached_property
+    def confidence(self) -> Floats:
+        """The probability of every cell's candidate, (n, cells)."""
+        return np.take_along_axis(self.probabilities, self.candidates[..., None], axis=2)[..., 0]
+
+    @cached_property
+    def _candidate_uniforms(self) -> Floats:
+        return self._rng.uniforms(_CANDIDATES + self.step, self.masked.shape[1])
+
+    def sample(self, row: Ints, cell: Ints) -> tuple[Ints, Floats]:
+        """The tiles of the cells that are unmasked, and their probabilities."""
+        if "probabilities" in self.__dict__:
+            p = self.probabilities[row, cell]
+            return sample_tiles(p, self._candidate_uniforms[row, cell]), p
+        # Logits of the chosen cells alone: each row's cells, filled up with cell 0.
+        counts = np.bincount(row, minlength=len(self.masked))
+        place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+        cells = np.zeros((len(self.masked), max(int(counts.max()), 1)), dtype=np.int64)
+        cells[row, place] = cell
+        p = softmax(self._denoiser.logits(self._tokens, self._t, cells), self._config.temperature)[row, place]
+        u = self._rng.kept(_UNMASK_TILE, self.masked.shape[1])
+        return sample_tiles(p, u[row, cell]), p
+
+
+#: Chooses the cells to unmask: (rows, cells), rows ascending, at least one of every row that has masked cells.
+Order = Callable[[UnmaskStep], tuple[Ints, Ints]]
+
+
+def uniform_order(step: UnmaskStep) -> tuple[Ints, Ints]:
+    """The paper's order: masked cells at random, whatever the network says of them."""
+    return lowest(np.where(step.masked, step.shuffle, 2.0), step.count)
+
+
+def confidence_order(step: UnmaskStep) -> tuple[Ints, Ints]:
+    """The cells whose candidate tile is the most probable first (MaskGIT). The paper's comparison: too many walls."""
+    return lowest(np.where(step.masked, -step.confidence, 1.0), step.count)
+
+
+def lowest(keys: Floats, count: Ints) -> tuple[Ints, Ints]:
+    """The ``count`` cells of every row with the lowest keys: (rows, cells).
+
+    >>> lowest(np.array([[3.0, 1.0, 2.0], [1.0, 2.0, 3.0]]), np.array([2, 1]))
+    (array([0, 0, 1]), array([1, 2, 0]))
+    """
+    if count.max(initial=0) <= 1:
+        row = np.flatnonzero(count)
+        return row, keys.argmin(1)[row]
+    row, rank = np.nonzero(np.arange(keys.shape[1]) < count[:, None])
+    return row, np.argsort(keys, axis=1, kind="stable")[row, rank]
+
+
+#: The orders by name.
+ORDERS = Registry[Order]("order", {"uniform": uniform_order, "confidence": confidence_order})
+
+
+def register_order(name: str, order: Order) -> None:
+    """Add an order under a name, for every :class:`SamplerConfig`."""
+    ORDERS.register(name, order)
+
+
+#: Samplers by name. ``best`` is narrowed to what the model's card says: its sweeps, and the critic if it has one.
+SAMPLERS = Registry[SamplerConfig](
+    "sampler",
+    {
+        "best": SamplerConfig(sweeps=1, critic=True),
+        "plain": SamplerConfig(),
+        "fast": SamplerConfig(steps=16),
+    },
+)
+
+
+def register_sampler(name: str, config: SamplerConfig) -> None:
+    """Add a sampler under a name, for the library and every command."""
+    SAMPLERS.register(name, config)
+
+
+_Made = tuple[Ints, Ints, Ints, Floats]  # rows, interior cells, tiles, probabilities
+
+
+def _unmask(denoiser: Denoiser, tokens: Tokens, config: SamplerConfig, rng: BoardRng) -> Iterator[_Made]:
+    """Algorithm 2 on (n, interior cells) tokens, in place.
+
+    While cells are masked, at step s of S sample tiles for the cells the order chooses from softmax(logits /
+    temperature): max(ceil(|M| / (S - s)), 1) of them. The network gets the time at which so many cells are masked.
+    """
+    left = int((tokens == MASK).sum(1).max(initial=0))
+    steps, step = min(config.steps or left, left), 0
+    while (tokens == MASK).any():
+        state = UnmaskStep(denoiser, tokens, config, rng, step, steps)
+        row, cell = ORDERS[config.order](state)
+        if not len(row):
+            raise MaskobanError(
+                f"order {config.order!r} chose no cell to unmask; expected at least one a board"
+            )
+        tile, p = state.sample(row, cell)
+        tokens[row, cell] = tile
+        yield row, cell, tile, p
+        step += 1
+
+
+def _gibbs_sweeps(
+    denoiser: Denoiser, tokens: Tokens, masked: NDArray[np.bool_], config: SamplerConfig, rng: BoardRng
+) -> Iterator[_Made]:
+    """Gibbs sampling, in place: resample each cell that was masked at first given all others, in random order."""
+    cells, count = tokens.shape[1], masked.sum(1)
+    for sweep in range(config.sweeps):
+        u = rng.uniforms(_SWEEPS + 2 * sweep + 1, cells)
+        shuffle = rng.uniforms(_SWEEPS + 2 * sweep, cells)
+        order = np.argsort(np.where(masked, shuffle, 2.0), axis=1)
+        for place in range(int(count.max(initial=0))):
+            row = np.flatnonzero(place < count)
+            cell = order[row, place]
+            tokens[row, cell] = MASK
+            t = diffusion_time(denoiser, np.ones(len(row), dtype=np.int64))
+            p = softmax(denoiser.logits(tokens[row], t, cell[:, None]), config.temperature)[:, 0]
+            tile = sample_tiles(p, u[row, cell])
+            tokens[row, cell] = tile
+            yield row, cell, tile, p
+
+
+def softmax(logits: NDArray[np.float32], temperature: float = 1.0) -> Floats:
     """softmax(logits / temperature) over the last axis, in double precision."""
     z = logits.astype(np.float64)
-    # At the least temperatures all but the most probable are infinitely far below.
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore"):  # at the lowest temperatures all but the largest are minus infinity
         z = np.exp((z - z.max(axis=-1, keepdims=True)) / temperature)
-    result: NDArray[np.float64] = z / z.sum(axis=-1, keepdims=True)
+    result: Floats = z / z.sum(axis=-1, keepdims=True)
     return result
 
 
-def pick_tiles(p: NDArray[np.float64], u: NDArray[np.float64]) -> NDArray[np.int64]:
-    """The tile at which the cumulative probability passes u: an exact draw from p for uniform u."""
-    tile: NDArray[np.int64] = (np.cumsum(p, axis=-1) <= u[..., None]).sum(-1)
-    return np.minimum(tile, TILES - 1)  # rounding may leave the last sum a hair under 1
+def sample_tiles(p: Floats, u: Floats) -> Ints:
+    """The tile at which the cumulative probability passes u: an exact sample of p for uniform u."""
+    tile: Ints = (np.cumsum(p, axis=-1) <= u[..., None]).sum(-1)
+    return np.minimum(tile, TILES - 1)  # rounding may leave the last sum below 1
 
 
-def drawn_cells(grid: Grid) -> NDArray[np.int64]:
-    """The cells a denoiser or a network draws, as indices into the whole board read row by row."""
-    height, width, m = grid.height, grid.width, grid.margin
-    return np.arange(height * width).reshape(height, width)[m : height - m, m : width - m].ravel()
-
-
-def drawn_part(boards: Tokens, grid: Grid, whose: str, who: str) -> Tokens:
-    """The drawn cells of boards, (n, height, width) to (n, cells); boards of another size are refused by these names.
-
-    >>> from types import SimpleNamespace
-    >>> drawn_part(np.arange(12).reshape(1, 3, 4), SimpleNamespace(height=3, width=4, margin=1), "this", "a model")
-    array([[5, 6]])
-    """
-    if boards.shape[1:] != (grid.height, grid.width):
-        size = "x".join(map(str, boards.shape[1:]))
-        raise MaskobanError(f"{whose} has {size} boards, but {who} draws {grid.height}x{grid.width}")
-    return boards.reshape(-1, grid.height * grid.width)[:, drawn_cells(grid)]
-
-
-def first_logits(denoiser: Denoiser) -> NDArray[np.float32]:
-    """The logits of every cell while all are masked, (cells, tiles): each asked for by itself, as in drawing."""
-    cells = len(drawn_cells(denoiser))
-    tokens = np.full((cells, cells), MASK, dtype=np.uint8)
-    t = time_told(denoiser, np.full(cells, cells))
-    return denoiser.logits(tokens, t, np.arange(cells)[:, None])[:, 0].copy()
-
-
-def time_told(denoiser: Denoiser, masked: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The time at which so many cells are masked, rounded, at least 1: t = T |M| / cells on the linear schedule."""
-    t = time_at(denoiser.schedule, masked, len(drawn_cells(denoiser)), denoiser.steps)
-    return np.maximum(np.rint(t), 1).astype(np.int64)
-
-
-def blank(denoiser: Denoiser, n: int) -> Tokens:
-    """Boards with nothing drawn yet: MASK everywhere the denoiser draws, wall around it."""
-    boards = np.full((n, denoiser.height * denoiser.width), WALL, dtype=np.uint8)
-    boards[:, drawn_cells(denoiser)] = MASK
-    return boards.reshape(n, denoiser.height, denoiser.width)
+def _check(config: SamplerConfig, seed: int, number: Ints, critic: Critic | None) -> None:
+    if config.critic and critic is None:
+        raise MaskobanError("the sampler config asks for a critic, but none is given")
+    if not isinstance(seed, int | np.integer) or not -(2**63) <= seed < 2**64:
+        raise MaskobanError(f"seed: expected a whole number of 64 bits, got {seed!r}")
+    if len(number) and number.min() < 0:
+        raise MaskobanError(f"numbers of boards: expected 0 or more, got {number.min()}")

@@ -1,14 +1,43 @@
-"""Noise schedules: how much of a board is still visible at time t, and what that makes an example weigh."""
+"""Noise schedules: the share of a board that is visible at time t, and the weight that follows for an example.
+
+A schedule is a function alpha(u) of u = t / T: 1 at u = 0, 0 at u = 1, falling in between.
+:func:`register_schedule` adds one.
+"""
 
 from __future__ import annotations
 
 import math
-from typing import Literal
+from collections.abc import Callable
+from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-Schedule = Literal["linear", "cosine"]
+from maskoban._util.registry import Registry
+from maskoban.errors import MaskobanError
+
+#: The name of a registered schedule.
+Schedule: TypeAlias = str
+
+SCHEDULES = Registry[Callable[[float], float]](
+    "schedule",
+    {"linear": lambda u: 1.0 - u, "cosine": lambda u: math.cos(math.pi * u / 2) if u < 1 else 0.0},
+)
+
+
+def register_schedule(name: str, alpha: Callable[[float], float]) -> None:
+    """Add a noise schedule under a name, for presets and the models trained with it.
+
+    >>> register_schedule("rising", lambda u: u)
+    Traceback (most recent call last):
+        ...
+    maskoban.errors.MaskobanError: schedule 'rising': expected alpha to fall from 1 at u = 0 to 0 at u = 1
+    """
+    values = [alpha(i / 64) for i in range(65)]
+    if abs(values[0] - 1) > 1e-6 or abs(values[-1]) > 1e-6 or not all(np.diff(values) < 0):
+        raise MaskobanError(f"schedule {name!r}: expected alpha to fall from 1 at u = 0 to 0 at u = 1")
+    SCHEDULES.register(name, alpha)
 
 
 def alpha(schedule: Schedule, t: float, steps: int) -> float:
@@ -20,9 +49,7 @@ def alpha(schedule: Schedule, t: float, steps: int) -> float:
     >>> alpha("linear", 25, 100)
     0.75
     """
-    if schedule == "linear":
-        return 1.0 - t / steps
-    return math.cos(math.pi * t / (2 * steps)) if t < steps else 0.0
+    return SCHEDULES[schedule](t / steps)
 
 
 def time_at(schedule: Schedule, masked: NDArray[np.int64], cells: int, steps: int) -> NDArray[np.float64]:
@@ -33,7 +60,18 @@ def time_at(schedule: Schedule, masked: NDArray[np.int64], cells: int, steps: in
     """
     if schedule == "linear":
         return steps * masked / cells
-    return np.asarray(2 * steps / math.pi * np.arccos(1 - masked / cells))
+    counts, place = np.unique(masked, return_inverse=True)
+    return steps * np.array([_inverse(schedule, 1 - count / cells) for count in counts.tolist()])[place]
+
+
+@cache
+def _inverse(schedule: Schedule, visible: float) -> float:
+    """The u with alpha(u) = visible, by bisection."""
+    low, high, alpha = 0.0, 1.0, SCHEDULES[schedule]
+    for _ in range(53):
+        middle = (low + high) / 2
+        low, high = (middle, high) if alpha(middle) > visible else (low, middle)
+    return (low + high) / 2
 
 
 def uncapped_weight(schedule: Schedule, t: float, steps: int) -> float:

@@ -1,4 +1,4 @@
-"""Sokoban for reinforcement learning: ``maskoban/Sokoban-v0`` for gymnasium, plain and vectorised.
+"""Sokoban for reinforcement learning: ``maskoban/Sokoban-v0`` for gymnasium, one game or a vector of games.
 
 Importing this module registers the environment. docs/environment.md has the actions, rewards and options.
 
@@ -11,27 +11,43 @@ Importing this module registers the environment. docs/environment.md has the act
 
 from __future__ import annotations
 
-from maskoban.boards import MaskobanError
+from maskoban.errors import MaskobanError
 
 try:
     from gymnasium.envs.registration import register, registry
 except ImportError as error:
     raise MaskobanError("the environment needs gymnasium: pip install 'maskoban[rl]'") from error
 
-from .games import ACTIONS, STEPS
-from .levels import DrawnLevels, LevelSet
-from .plain import SokobanEnv
-from .vector import SokobanVectorEnv
+from maskoban.environment.env import SokobanEnv
+from maskoban.environment.expert import Expert, SolvedEpisode, solved_episodes
+from maskoban.environment.games import ACTIONS, BOXOBAN_ACTIONS, STEPS
+from maskoban.environment.levels import Curriculum, LevelSet
+from maskoban.environment.pool import ModelLevels, Pool, SynthLevels
+from maskoban.environment.vector import SokobanVectorEnv
 
-#: The name ``gymnasium.make`` and ``gymnasium.make_vec`` know the environment by.
+#: The id for ``gymnasium.make`` and ``gymnasium.make_vec``.
 ID = "maskoban/Sokoban-v0"
 
-__all__ = ["ACTIONS", "ID", "DrawnLevels", "LevelSet", "SokobanEnv", "SokobanVectorEnv"]
+__all__ = [
+    "ACTIONS",
+    "BOXOBAN_ACTIONS",
+    "ID",
+    "Curriculum",
+    "Expert",
+    "LevelSet",
+    "ModelLevels",
+    "Pool",
+    "SokobanEnv",
+    "SokobanVectorEnv",
+    "SolvedEpisode",
+    "SynthLevels",
+    "solved_episodes",
+]
 
-if ID not in registry:  # a module imported anew must not make gymnasium warn
+if ID not in registry:  # importing the module again must not make gymnasium warn
     register(
         ID,
-        entry_point="maskoban.environment.plain:SokobanEnv",
+        entry_point="maskoban.environment.env:SokobanEnv",
         vector_entry_point="maskoban.environment.vector:SokobanVectorEnv",
         max_episode_steps=STEPS,
     )

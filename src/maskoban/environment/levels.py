@@ -1,89 +1,140 @@
-"""Where an environment's levels come from: a collection, or the model, which never runs out.
+"""Sets of levels to play, curricula over them, and the supply that an environment takes levels from.
 
-A source never changes, so that environments may share one; ``episodes`` begins a sequence of levels from a seed,
-and the same seed gives the same sequence.
+A source (`LevelSet`, `Curriculum`, and `maskoban.environment.pool.Pool`) never changes, so environments may share it.
+``start`` begins a `Supply`, which belongs to one environment and one seed.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from dataclasses import replace
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from maskoban import _core
-from maskoban.boards import (
-    WALL,
-    Level,
-    LevelFileError,
-    MaskobanError,
-    Tokens,
-    has_notes,
-    read,
-    read_boards,
-)
-from maskoban.diffusion.model import RAREST, Model, load
-from maskoban.solving.picking import Wishes
+from maskoban.boards import BOX, BOX_ON_GOAL, WALL, Level, Tokens, has_metadata, read, read_boards
+from maskoban.errors import FileError, MaskobanError
+from maskoban.solving.filters import FILTER_LIMITS
+from maskoban.solving.rating import DIFFICULTIES, rate_many
+from maskoban.solving.solver import Results, solve_many
 
-#: How many different boards a vector environment has in play at a time, unless told otherwise.
-TOGETHER = 16
-
-#: Boards are drawn until fewer than one in RAREST is as asked, after the first so many times that number.
-PATIENCE = 3
-
-#: The index of a level that is not of the environment's own.
+#: The index of a level that is not of the environment's source.
 NO_INDEX = -1
 
-#: How the levels of a set are played: each episode takes any, or each level comes once in turn, and then again.
+#: ``random``: every episode takes any level. ``sequential``: the levels in turn, again and again.
 Order = Literal["random", "sequential"]
 
+#: What a curriculum goes by: a name, a number for each level, or a function of (ended, solved) that returns weights.
+By: TypeAlias = "Literal['success', 'difficulty', 'boxes', 'size'] | ArrayLike | Weigh"
+Weigh: TypeAlias = Callable[[NDArray[np.int32], NDArray[np.int32]], ArrayLike]
+
 LevelLike: TypeAlias = Level | str | NDArray[Any]
-Levels: TypeAlias = "str | os.PathLike[str] | Iterable[LevelLike] | Source | None"
 
-
-class Episodes(Protocol):
-    """A sequence of levels: the first episode's, the second's, and so on."""
-
-    def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
-        """The next ``n`` levels: their numbers in the source, and their boards (n, h, w)."""
-
-    def level(self, number: int, board: Tokens) -> Level:
-        """The level whose number and board were taken."""
+# Rows of Supply.progress, as in native/games.hpp.
+START, FILLED, PLAYED, EPISODES, REFRESH_AT = range(5)
+NEVER = 2**62
 
 
 @runtime_checkable
 class Source(Protocol):
-    """What an environment can take levels from: a set, a model, or anything of one's own that does this."""
+    """What an environment takes levels from."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """Rows and columns of every board."""
 
-    def episodes(self, seed: int, num_envs: int) -> Episodes:
-        """The sequence of levels for this seed and so many environments playing side by side."""
+    def start(self, seed: int, num_envs: int, optimal_pushes: bool) -> Supply:
+        """Levels for this seed and number of environments, with the fewest pushes of each if that is wanted."""
+
+
+class Supply:
+    """A ring of boards that the native core takes levels from (``Supply`` in native/games.hpp).
+
+    The arrays have a row a board: ``plays`` counts the episodes on it, ``ended`` those that ended and ``solved`` those
+    that were solved. The native core calls for `refresh` when it has begun ``progress[REFRESH_AT]`` episodes.
+    """
+
+    #: How often an environment waited for a level since the first episode began.
+    waits = 0
+
+    def __init__(
+        self,
+        levels: LevelSet | None,
+        boards: Tokens,
+        window: int,
+        reuse: int,
+        filled: int,
+        **more: NDArray[Any],
+    ) -> None:
+        rows = len(boards)
+        self.arrays: dict[str, NDArray[Any]] = {
+            "boards": boards,
+            "numbers": np.arange(rows, dtype=np.int32),
+            **{name: np.zeros(rows, np.int32) for name in ("plays", "ended", "solved")},
+            "progress": np.array([0, filled, 0, 0, NEVER]),
+            **more,
+        }
+        self._levels, self.window, self.reuse = levels, window, reuse
+
+    def __getstate__(self) -> dict[str, Any]:
+        kept = {
+            name: array for name, array in self.arrays.items() if self._levels is None or name != "boards"
+        }
+        return self.__dict__ | {"arrays": kept}  # the boards of a set are shared, not copied
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__ = state
+        if self._levels is not None:
+            self.arrays["boards"] = self._levels.boards
+
+    @property
+    def episodes(self) -> int:
+        """Episodes begun so far."""
+        return int(self.arrays["progress"][EPISODES])
+
+    @property
+    def boards(self) -> int:
+        """Different boards there were to play so far."""
+        return int(min(self.arrays["progress"][FILLED], len(self.arrays["numbers"])))
+
+    @property
+    def due(self) -> bool:
+        """Whether `refresh` is to be called before the next episode begins."""
+        return self.episodes >= int(self.arrays["progress"][REFRESH_AT])
+
+    def refresh(self) -> None:
+        """Prepare the levels of the next episodes."""
+
+    def level(self, number: int, board: Tokens) -> Level:
+        """The level of this number, whose board was played."""
+        assert self._levels is not None
+        return self._levels.level(number)
+
+    def close(self) -> None:
+        """End the work that makes levels."""
 
 
 class LevelSet:
-    """A finite collection; every episode takes one of its levels, at random or in turn.
+    """A finite set of levels; every episode takes one, at random or in turn.
 
     In the order ``sequential`` every level is played once before the first is played again, whatever the seed.
-    Smaller boards are filled up with wall to the right and below. Levels are counted from 0.
+    Smaller boards are filled up with wall to the right and below. Levels are numbered from 0.
 
     >>> LevelSet(["#@$.#", "####\\n#@*$.\\n####"]).shape
     (3, 5)
     """
 
     def __init__(self, levels: Iterable[LevelLike], name: str = "level", order: Order = "random") -> None:
-        self._levels: list[Level] | None = None  # unless there is nothing but boards
+        self._levels: list[Level] | None = None  # unless there are only boards
         if isinstance(levels, np.ndarray) and levels.ndim == 2:
             levels = levels[None]
         if isinstance(levels, np.ndarray) and levels.ndim == 3 and levels.dtype == np.uint8:
-            self.boards: Tokens = np.array(levels, order="C")  # a copy: whoever gave it may change it
+            self.boards: Tokens = np.array(levels, order="C")  # a copy: the caller may change the array later
         else:
             self._levels = [as_level(level) for level in levels]
             sizes = np.array([level.shape for level in self._levels], int).reshape(-1, 2)
@@ -103,18 +154,20 @@ class LevelSet:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str], order: Order = "random") -> LevelSet:
-        """The levels of a file or a folder, in any format maskoban reads."""
+        """The levels of a file or a folder in any format maskoban reads, or the solved boards of a bulk dataset."""
         name = f"{os.fspath(path)}, level"
+        if os.path.isfile(os.path.join(path, "job.json")):
+            return _read_dataset(cls, os.fspath(path), name, order)
         if os.fspath(path) != "-":  # which can be read only once
             try:
-                if not has_notes(path):
-                    return cls(read_boards(path), name, order)  # many times faster, where all have one size
-            except LevelFileError:
+                if not has_metadata(path):
+                    return cls(read_boards(path), name, order)  # many times faster, if all have one size
+            except FileError:
                 pass
         return cls(read(path), name, order)
 
     def ordered(self, order: Order) -> LevelSet:
-        """The same levels, played in this order."""
+        """The same levels in this order."""
         other = copy(self)
         other.order = _checked(order)
         return other
@@ -126,7 +179,7 @@ class LevelSet:
         return map(self.level, range(len(self)))
 
     def subset(self, indices: Iterable[int]) -> LevelSet:
-        """The levels of these numbers as a set of their own, whose boards are as large as its own largest.
+        """The levels of these numbers as a set, with boards as large as the largest of them.
 
         >>> [level.title for level in LevelSet(["#@$.#", "#.$@#"]).subset([1])]
         ['level 1']
@@ -134,7 +187,7 @@ class LevelSet:
         numbers = np.asarray(list(indices))
         if numbers.dtype.kind not in "iu" or not np.isin(numbers, np.arange(len(self))).all():
             raise MaskobanError(
-                f"levels are numbered from 0 to {len(self) - 1}; expected such numbers (of a mask, np.flatnonzero)"
+                f"indices: expected numbers from 0 to {len(self) - 1} (for a mask, np.flatnonzero)"
             )
         return LevelSet([self.level(int(index)) for index in numbers], self.name, self.order)
 
@@ -145,7 +198,7 @@ class LevelSet:
         return height, width
 
     def level(self, index: int) -> Level:
-        """The level of this index, counted from 0; one without a title is called by its number.
+        """The level of this index, counted from 0; one without a title gets its number as title.
 
         >>> LevelSet(["#@$.#", "#.$@#"]).level(1).title
         'level 1'
@@ -153,167 +206,181 @@ class LevelSet:
         level = Level(self.boards[index]) if self._levels is None else self._levels[index]
         return level if level.title else replace(level, title=f"{self.name} {index}")
 
-    def episodes(self, seed: int, num_envs: int) -> Episodes:
-        """Levels in the order of this set."""
-        return _InTurn(self) if self.order == "sequential" else _Picked(self, seed)
+    @cached_property
+    def solutions(self) -> list[str]:
+        """A solution of every level in LURD, with the fewest pushes; "" where the solver found none.
+
+        >>> LevelSet(["#@ $.#", "#@.$ #"]).solutions
+        ['rR', '']
+        """
+        return self._solved.solutions or []
+
+    @cached_property
+    def optimal_pushes(self) -> NDArray[np.int32]:
+        """The fewest pushes that solve every level; -1 where the solver found no solution."""
+        return self._solved.pushes
+
+    @cached_property
+    def _solved(self) -> Results:
+        return solve_many(self.boards, "pushes", limits=FILTER_LIMITS)
+
+    def start(self, seed: int, num_envs: int, optimal_pushes: bool) -> Supply:
+        """The levels in the order of this set."""
+        random, rows = self.order == "random", len(self)
+        more = {"optimal_pushes": self.optimal_pushes} if optimal_pushes else {}
+        # In turn: a window of one board goes round and round.
+        window, filled = (rows, rows) if random else (1, NEVER)
+        return Supply(self, self.boards, window, 1, filled, **more)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> LevelSet:
-        return self  # environments are copied to search in them, and the levels never change
+        return self  # environments are copied for search, and the levels never change
 
 
-class _Picked:
-    """Levels at random from a collection, each as likely as any other."""
+class Curriculum:
+    """Levels of a set, chosen by how well the agent plays. The same seed and the same play give the same levels.
 
-    def __init__(self, source: LevelSet, seed: int) -> None:
-        self._source, self._random = source, np.random.default_rng(seed)
+    ``by="success"`` prefers levels that the agent solves about half of the time. Otherwise levels are played in stages:
+    ``by`` is ``"difficulty"`` (the rating of docs/solver.md), ``"boxes"``, ``"size"`` (cells that are not wall) or an
+    array with a number for each level, and lower numbers come first. The next stage opens when the share of episodes
+    solved on the newest one reaches ``threshold``; half of the episodes play the newest stage, half those before it.
+    ``by`` may also be a function: it gets the episodes ended and solved since the last call, by level, and returns a
+    weight for each level. Weights are computed again after every ``every`` episodes.
 
-    def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
-        picks = self._random.integers(len(self._source), size=n)
-        return picks, self._source.boards[picks]
-
-    def level(self, number: int, board: Tokens) -> Level:
-        return self._source.level(number)
-
-
-class _InTurn:
-    """The levels of a collection one after the other, round and round."""
-
-    def __init__(self, source: LevelSet) -> None:
-        self._source, self._begun = source, 0
-
-    def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
-        turns = np.arange(self._begun, self._begun + n) % len(self._source)
-        self._begun += n
-        return turns, self._source.boards[turns]
-
-    def level(self, number: int, board: Tokens) -> Level:
-        return self._source.level(number)
-
-
-class DrawnLevels:
-    """Endless boards, drawn from a model when they are needed.
-
-    ``model`` is the shipped one unless given. By default boards are drawn in 16 network evaluations, which takes
-    an eighth of the time of one a cell and a polish sweep (``steps=None``), and only those the solver proves
-    solvable are played; with ``only_solvable=False`` all are that can be played at all. ``difficulty`` (easy, medium,
-    hard, expert) keeps those that are rated so, and ``boxes`` those that have so many. The model's critic is not
-    asked: it would have boards drawn again that can be played. ``batch`` boards are drawn at a time, fewer at
-    first, so that the first episode need not wait for all. Every board is played by ``episodes_per_board`` episodes
-    in turn: by one in a plain environment unless told otherwise, and by a sixteenth of ``num_envs`` in a vector
-    environment, which would begin episodes far faster than any model draws.
-
-    >>> DrawnLevels(only_solvable=False).shape
-    (10, 10)
+    >>> Curriculum(["#@$.#", "#@$$..#"], by="boxes").shape
+    (1, 7)
     """
 
     def __init__(
-        self,
-        model: Model | None = None,
-        *,
-        only_solvable: bool = True,
-        difficulty: str | None = None,
-        boxes: int | None = None,
-        steps: int | None = 16,
-        batch: int = 8,
-        episodes_per_board: int | None = None,
+        self, levels: Any, by: By = "success", *, every: int = 1024, threshold: float = 0.5, stages: int = 8
     ) -> None:
-        if batch < 1 or (episodes_per_board is not None and episodes_per_board < 1):
-            raise MaskobanError("batch and episodes_per_board must be at least 1")
-        self.model = model or _shipped(os.getpid())
-        self.wishes, self.steps = Wishes(only_solvable, difficulty, boxes), steps
-        self.batch, self.episodes_per_board = batch, episodes_per_board
+        self.levels = levels if isinstance(levels, LevelSet) else LevelSet(levels)
+        if every < 1 or stages < 1 or not 0 < threshold <= 1:
+            raise MaskobanError("every and stages: expected at least 1; threshold: above 0, and at most 1")
+        self.every, self._threshold = every, threshold
+        self._weigh, self._stage = by if callable(by) else None, None
+        if self._weigh is None and not (isinstance(by, str) and by == "success"):
+            self._stage = _stages(self._keys(by), stages)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns of the model's boards."""
-        return self.model.height, self.model.width
+        """Rows and columns of the largest board."""
+        return self.levels.shape
 
-    def episodes(self, seed: int, num_envs: int) -> Episodes:
-        """The boards of this seed in their order, as ``maskoban generate --no-critic --seed`` draws them."""
-        return _Drawn(self, seed, self.episodes_per_board or max(1, num_envs // TOGETHER))
+    def start(self, seed: int, num_envs: int, optimal_pushes: bool) -> Supply:
+        """All levels, with weights that follow the agent's play."""
+        weigh = self._weigh
+        if weigh is None:
+            weigh = _BySuccess() if self._stage is None else _ByStage(self._stage, self._threshold)
+        more = {"optimal_pushes": self.levels.optimal_pushes} if optimal_pushes else {}
+        return _CurriculumSupply(self.levels, weigh, self.every, **more)
 
-    def __deepcopy__(self, memo: dict[int, Any]) -> DrawnLevels:
-        return self  # a network's session cannot be copied, and need not be
-
-
-class _Drawn:
-    """The boards of one seed, each as often as it is to be played."""
-
-    def __init__(self, source: DrawnLevels, seed: int, plays: int) -> None:
-        self._source, self._seed, self._plays = source, seed, plays
-        self._begun = 0  # episodes so far
-        self._kept = self._dropped = 0  # boards that passed, and how many of them are past playing
-        self._drawn, self._batch = 0, 1
-        height, width = source.shape
-        self._numbers = np.zeros(0, np.int64)
-        self._boards = np.zeros((0, height, width), np.uint8)
-
-    def take(self, n: int) -> tuple[NDArray[np.int64], Tokens]:
-        which = np.arange(self._begun, self._begun + n) // self._plays
-        self._draw_until(int(which[-1]) + 1)
-        places = which - self._dropped
-        numbers, boards = self._numbers[places], self._boards[places]
-        self._begun += n
-        past = self._begun // self._plays - self._dropped
-        self._numbers, self._boards = self._numbers[past:], self._boards[past:]
-        self._dropped += past
-        return numbers, boards
-
-    def level(self, number: int, board: Tokens) -> Level:
-        return self._source.model.titled(board, self._seed, number)
-
-    def _draw_until(self, wanted: int) -> None:
-        source = self._source
-        while self._kept < wanted:
-            count = max(self._batch, wanted - self._kept)
-            boards = source.model.sample(
-                count, self._seed, first=self._drawn, steps=source.steps, critic=False
-            )
-            keep = np.array([not reason for reason in _core.unplayable(boards)])
-            keep[keep] = source.wishes.met(boards[keep])
-            self._numbers = np.concatenate([self._numbers, self._drawn + np.flatnonzero(keep)])
-            self._boards = np.concatenate([self._boards, boards[keep]])
-            self._kept += int(keep.sum())
-            self._drawn += count
-            self._batch = min(2 * self._batch, source.batch)
-            if self._kept < wanted and self._drawn >= RAREST * (self._kept + PATIENCE):
-                wished = f" and {source.wishes}" if source.wishes else ""
-                raise MaskobanError(
-                    f"only {self._kept} of {self._drawn} boards drawn were playable{wished}; gave up"
-                )
+    def _keys(self, by: Any) -> NDArray[Any]:
+        boards = self.levels.boards
+        if isinstance(by, str):
+            if by == "difficulty":
+                words = [rating.difficulty for rating in rate_many(boards, limits=FILTER_LIMITS)]
+                return np.array([DIFFICULTIES.index(word) if word else len(DIFFICULTIES) for word in words])
+            if by == "boxes":
+                return np.asarray(((boards == BOX) | (boards == BOX_ON_GOAL)).sum((1, 2)))
+            if by == "size":
+                return np.asarray((boards != WALL).sum((1, 2)))
+            raise MaskobanError(f"by: expected success, difficulty, boxes, size or an array, got {by!r}")
+        keys = np.asarray(by)
+        if keys.shape != (len(boards),) or keys.dtype.kind not in "iuf":
+            raise MaskobanError(f"by: expected {len(boards)} numbers, got {keys.dtype} of shape {keys.shape}")
+        return keys
 
 
-def as_source(levels: Levels, order: Order | None = None) -> Source:
-    """What an environment is given as ``levels``, as a source; a set is played in this order, or else in its own.
+class _CurriculumSupply(Supply):
+    def __init__(self, levels: LevelSet, weigh: Weigh, every: int, **more: NDArray[Any]) -> None:
+        rows = len(levels)
+        more["cumulative"] = np.zeros(rows)
+        super().__init__(levels, levels.boards, rows, 1, rows, **more)
+        self._weigh, self._every = weigh, every
+        self.arrays["progress"][REFRESH_AT] = 0
 
-    >>> as_source(["#@$.#"]).shape
-    (1, 5)
+    def refresh(self) -> None:
+        ended, solved = self.arrays["ended"], self.arrays["solved"]
+        weights = np.asarray(self._weigh(ended, solved), float)
+        if weights.shape != ended.shape or not (weights >= 0).all() or not 0 < weights.sum() < np.inf:
+            raise MaskobanError(f"weights of levels: expected {len(ended)} numbers, none below 0, not all 0")
+        np.cumsum(weights, out=self.arrays["cumulative"])
+        ended[:] = solved[:] = 0
+        self.arrays["progress"][REFRESH_AT] = self.episodes + self._every
+
+
+class _BySuccess:
+    """Weights p (1 - p), where p is the share of recent episodes solved; a level never played has p = 1/2."""
+
+    FORGET = 0.9  # what an episode still counts after each refresh
+
+    def __init__(self) -> None:
+        self._ended = self._solved = np.zeros(1)
+
+    def __call__(self, ended: NDArray[np.int32], solved: NDArray[np.int32]) -> NDArray[np.float64]:
+        self._ended = self.FORGET * self._ended + ended
+        self._solved = self.FORGET * self._solved + solved
+        share = (self._solved + 1) / (self._ended + 2)
+        return share * (1 - share) + 0.01  # solved or hopeless levels still come, now and then
+
+
+class _ByStage:
+    """Half of the weight on the newest stage, and half on those before it."""
+
+    def __init__(self, stage: NDArray[np.int64], threshold: float) -> None:
+        self._stage, self._threshold, self._newest = stage, threshold, 0
+
+    def __call__(self, ended: NDArray[np.int32], solved: NDArray[np.int32]) -> NDArray[np.float64]:
+        newest = self._stage == self._newest
+        if ended[newest].sum() and solved[newest].sum() >= self._threshold * ended[newest].sum():
+            self._newest = min(self._newest + 1, int(self._stage.max()))
+            newest = self._stage == self._newest
+        before = self._stage < self._newest
+        weights: NDArray[np.float64] = newest / newest.sum() + before / max(1, before.sum())
+        return weights
+
+
+def _stages(keys: NDArray[Any], most: int) -> NDArray[np.int64]:
+    """The stage of every level: one for each different key, or ``most`` of about the same size.
+
+    >>> _stages(np.array([3, 1, 1, 2]), 8).tolist(), _stages(np.arange(6), 2).tolist()
+    ([2, 0, 0, 1], [0, 0, 0, 1, 1, 1])
     """
-    if isinstance(levels, LevelSet):
-        return levels if order is None else levels.ordered(order)
-    if levels is None or isinstance(levels, Source):
-        if order is not None:
-            raise MaskobanError(
-                "order is for a set of levels; boards of a model are played as they are drawn"
-            )
-        return DrawnLevels() if levels is None else levels
-    if order is None:
-        order = "random"
-    if isinstance(levels, str | os.PathLike):
-        if isinstance(levels, str) and "\n" in levels:
-            raise MaskobanError(
-                "a text names a file here; a level drawn as text goes into a list: levels=[text]"
-            )
-        return LevelSet.read(levels, order)
-    if isinstance(levels, Level) or not isinstance(levels, Iterable):
-        kind = type(levels).__name__
-        raise MaskobanError(f"levels is a file, a folder, an array or a list of levels, not one {kind}")
-    return LevelSet(levels, order=order)
+    values, stage = np.unique(keys, return_inverse=True)
+    if len(values) > most:
+        edges = np.quantile(keys, np.arange(1, most) / most, method="higher")
+        stage = np.unique(np.searchsorted(edges, keys, side="right"), return_inverse=True)[1]
+    return np.asarray(stage, np.int64)
+
+
+def _read_dataset(cls: type[LevelSet], path: str, name: str, order: Order) -> LevelSet:
+    """The solved boards of a dataset made with ``maskoban bulk``, and their solutions (docs/datasets.md)."""
+    try:
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise MaskobanError("a bulk dataset needs pyarrow: pip install 'maskoban[bulk]'") from error
+    boards, solutions, pushes = [], [], []
+    folder = os.path.join(path, "data")
+    for file in sorted(os.listdir(folder)) if os.path.isdir(folder) else []:
+        if not file.endswith(".parquet"):
+            continue
+        columns = ["board", "tokens", "verdict", "solution", "pushes", "reason"]
+        rows = pq.ParquetFile(os.path.join(folder, file)).read(columns, use_threads=False).to_pydict()
+        for i in np.flatnonzero(np.array(rows["verdict"]) == "solved"):
+            height = rows["board"][i].rstrip("\n").count("\n") + 1
+            boards.append(np.array(rows["tokens"][i], np.uint8).reshape(height, -1))
+            solutions.append(rows["solution"][i])
+            pushes.append(NO_INDEX if rows["reason"][i] else rows["pushes"][i])
+    keep = [i for i, board in enumerate(boards) if (board == BOX).any()]
+    levels = cls([boards[i] for i in keep], name, order)
+    levels.__dict__["solutions"] = [solutions[i] for i in keep]
+    levels.__dict__["optimal_pushes"] = np.array([pushes[i] for i in keep], np.int32)
+    return levels
 
 
 def _checked(order: Order) -> Order:
     if order not in get_args(Order):
-        raise MaskobanError(f"an order is one of {', '.join(get_args(Order))}, not {order!r}")
+        raise MaskobanError(f"order: expected one of {', '.join(get_args(Order))}, got {order!r}")
     return order
 
 
@@ -329,7 +396,7 @@ def as_level(level: LevelLike) -> Level:
 
 
 def fitted(level: Level, shape: tuple[int, int]) -> Tokens:
-    """The board of a level to be played where boards have this shape, filled up with wall.
+    """The board of a level, filled up with wall to this shape.
 
     >>> fitted(Level.parse("@$."), (2, 4)).tolist()
     [[2, 3, 4, 0], [0, 0, 0, 0]]
@@ -345,9 +412,3 @@ def fitted(level: Level, shape: tuple[int, int]) -> Tokens:
     if reason:
         raise MaskobanError(f"the level cannot be played: {reason}")
     return board
-
-
-@lru_cache(maxsize=1)
-def _shipped(process: int) -> Model:
-    """The shipped model, once for all environments of a process: its threads do not survive a fork."""
-    return load()

@@ -1,9 +1,9 @@
 """The paper's measures, each a plain function on arrays of boards, one file a measure."""
 
-from .culprits import Culprits, culprit_probabilities, measure_culprits
-from .difficulty import Difficulty, measure_difficulty
-from .duplicates import Duplicates, count_duplicates
-from .neighbours import (
+from maskoban.evaluation.culprits import Culprits, culprit_probabilities, measure_culprits
+from maskoban.evaluation.difficulty import Difficulty, measure_difficulty
+from maskoban.evaluation.duplicates import Duplicates, count_duplicates
+from maskoban.evaluation.neighbours import (
     Distances,
     measure_distances,
     nearest_distances,
@@ -11,7 +11,7 @@ from .neighbours import (
     training_levels,
     without_player,
 )
-from .patterns import (
+from maskoban.evaluation.patterns import (
     SIZES,
     PatternMatch,
     Patterns,
@@ -22,10 +22,10 @@ from .patterns import (
     pattern_curve,
     pattern_jsd,
 )
-from .repairs import Mending, RepairRates, measure_repairs, mend
-from .shares import Share, share_of
-from .solvability import Solvability, measure_solvability
-from .tiles import TileCounts, count_tiles
+from maskoban.evaluation.repairs import Mending, RepairRates, measure_repairs, mend
+from maskoban.evaluation.shares import Share, share_of
+from maskoban.evaluation.solvability import Solvability, measure_solvability
+from maskoban.evaluation.tiles import TileCounts, count_tiles
 
 __all__ = [
     "SIZES",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import WALL, MaskobanError, Tokens
+from maskoban.boards import WALL, Tokens
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.repairs import Mending
 
 Probabilities = NDArray[np.float32]

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import MaskobanError
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.shares import Share, share_of
-from maskoban.solving import Results, word_for
-from maskoban.solving.rating import WORDS, boxoban_efforts, percentiles
+from maskoban.solving import Results, difficulty_for
+from maskoban.solving.rating import DIFFICULTIES, boxoban_efforts, percentiles
 
 
 @dataclass(frozen=True)
@@ -58,10 +58,12 @@ def measure_difficulty(
     (1.0, 1)
     """
     effort, pushes = results.expanded[results.solved], results.pushes[results.solved]
-    words = Counter(word_for(int(each)) for each in effort)
+    words = Counter(difficulty_for(int(each)) for each in effort)
     stopped = efforts_unknown(results)
     if all_solvable:
-        words[WORDS[-1]] += sum(word_for(int(each)) == WORDS[-1] for each in results.expanded[stopped])
+        words[DIFFICULTIES[-1]] += sum(
+            difficulty_for(int(each)) == DIFFICULTIES[-1] for each in results.expanded[stopped]
+        )
     if not words.total():
         raise MaskobanError(
             "every search for an effort hit its limit, so no difficulty is known"
@@ -78,7 +80,7 @@ def measure_difficulty(
         against=against,
         effort=_spread(effort, theirs["effort_percentiles"], theirs["mean_effort"]),
         pushes=_spread(pushes, theirs["pushes_percentiles"], theirs["mean_pushes"]),
-        quarters={word: share_of(words[word], words.total()) for word in WORDS},
+        quarters={word: share_of(words[word], words.total()) for word in DIFFICULTIES},
     )
 
 
@@ -90,7 +92,7 @@ def efforts_unknown(results: Results) -> NDArray[np.bool_]:
     >>> efforts_unknown(solve_many(boards, "effort", limits=Limits(states=1)))
     array([ True])
     """
-    return np.equal(results.verdicts, Results.VERDICTS.index("unknown"))
+    return results.limits_hit > 0
 
 
 def _spread(

@@ -9,8 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from maskoban.boards import SYMBOLS, MaskobanError, whole_file
+from maskoban._util.files import atomic_file
+from maskoban.boards import SYMBOLS
 from maskoban.boards.tiles import NAMES
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import charts, plates
 
 Report = dict[str, Any]
@@ -54,7 +56,7 @@ def save_figure(picture: Picture, folder: str | Path) -> None:
     Path(folder).mkdir(parents=True, exist_ok=True)
     data = json.dumps(picture.data, ensure_ascii=False).encode()
     for ending, content in (("svg", picture.svg.encode()), ("png", picture.png), ("json", data)):
-        with whole_file(Path(folder) / f"{picture.name}.{ending}") as file:
+        with atomic_file(Path(folder) / f"{picture.name}.{ending}") as file:
             file.write(content)
 
 

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import MASK, Level, MaskobanError, Tokens
-from maskoban.boards.rows import texts
-from maskoban.diffusion.model import How, Model
+from maskoban.boards import MASK, Level, Tokens
+from maskoban.boards.tiles import board_texts
+from maskoban.diffusion.model import Model
+from maskoban.diffusion.sampler import SamplerConfig
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.repairs import Mending
 from maskoban.evaluation.sample import Sample
 from maskoban.solving import Limits, Results, play, rate_many, solve_many
@@ -27,7 +29,7 @@ def rows(tokens: Tokens) -> list[str]:
     >>> rows(np.array([[0, 1, 7]], np.uint8))
     ['# ?']
     """
-    return texts(tokens[None])[0].split("\n")
+    return board_texts(tokens[None])[0].split("\n")
 
 
 def first_solved(results: Results, count: int = NINE) -> list[int]:
@@ -35,9 +37,11 @@ def first_solved(results: Results, count: int = NINE) -> list[int]:
     return [int(i) for i in np.flatnonzero(results.solved)[:count]]
 
 
-def denoising(model: Model, chosen: Sequence[int], seed: int, how: How, limits: Limits) -> dict[str, Any]:
+def denoising(
+    model: Model, chosen: Sequence[int], seed: int, config: SamplerConfig, limits: Limits
+) -> dict[str, Any]:
     """The chosen boards of this seed at six points of being drawn, and the first of them at eight."""
-    frames = model.trajectory(seed=seed, numbers=list(chosen), **how).frames()
+    frames = model.trajectory(seed=seed, sampler=config, numbers=list(chosen)).frames()
     verdicts = verdict_captions(frames[-1], limits)
     picked = _spaced(len(frames), POINTS)
     cells = int((frames[0][0] == MASK).sum())
@@ -89,7 +93,7 @@ def repaired(sample: Sample, mending: Mending) -> list[dict[str, Any]]:
 def verdict_captions(boards: Tokens, limits: Limits) -> list[str]:
     """What the solver says of each board, as short as fits below it."""
     return [
-        f"{rating.word}, {rating.pushes} pushes" if rating.verdict == "solved" else rating.verdict
+        f"{rating.difficulty}, {rating.pushes} pushes" if rating.verdict == "solved" else rating.verdict
         for rating in rate_many(boards, limits=limits)
     ]
 

@@ -7,17 +7,21 @@ out, with a sentence in ``notes`` that says why.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 import maskoban
-from maskoban.boards import MaskobanError, Tokens
-from maskoban.diffusion.model import How, Model
-from maskoban.diffusion.sampler import drawn_cells
+from maskoban._util.progress import bar
+from maskoban.boards import Tokens
+from maskoban.boards import corpus as corpora
+from maskoban.diffusion.denoiser import interior_cells
+from maskoban.diffusion.model import Model
+from maskoban.diffusion.sampler import SamplerConfig
+from maskoban.errors import MaskobanError
 from maskoban.evaluation import gallery
 from maskoban.evaluation.culprits import culprit_probabilities, measure_culprits
 from maskoban.evaluation.difficulty import efforts_unknown, measure_difficulty
@@ -30,11 +34,10 @@ from maskoban.evaluation.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.sample import draw_sample, identity, read_sample
 from maskoban.evaluation.solvability import measure_solvability
 from maskoban.evaluation.stages import Stages, fingerprint, plain
-from maskoban.evaluation.sweeps import complete_how, evaluations, measure_setting, settings
+from maskoban.evaluation.sweeps import explicit, measure_setting, settings
 from maskoban.evaluation.tiles import count_tiles
 from maskoban.evaluation.training_log import read_training
 from maskoban.solving import Limits, Results, solve_many
-from maskoban.training import corpus as corpora
 
 #: A search that is not through after so many states counts as unknown; no board of Boxoban's kind comes near.
 LIMITS = Limits(states=20_000_000)
@@ -55,8 +58,7 @@ class Plan:
 
     samples: int = 50_000
     seed: int = 0
-    polish: int = 0
-    critic: bool = False
+    sampler: str | SamplerConfig = "best"
     sweep: int = 1_000  # boards for each way of drawing; 0 leaves the comparisons out
     corpus: str = "boxoban-medium-train"
     # Of that corpus; what boards are read against is Boxoban's where there are none.
@@ -91,8 +93,10 @@ class Measuring:
         }
         self.read_log()
         if isinstance(source, Model):
-            self.how: How = {"polish": plan.polish, "critic": plan.critic}
-            self.sample = draw_sample(source, plan.samples, plan.seed, self.how, stages, "boards", progress)
+            self.config = source.sampler(plan.sampler)
+            self.sample = draw_sample(
+                source, plan.samples, plan.seed, self.config, stages, "boards", progress
+            )
             self.source = {
                 "name": source.name,
                 "model": identity(source) | {k: v for k, v in source.card.items() if k != "name"},
@@ -136,7 +140,7 @@ class Measuring:
         kept = self.stages.arrays(
             "mending",
             self._inputs(),
-            lambda: vars(mend(boards, self.results, progress=self.progress, limits=LIMITS)),
+            lambda: self._mended(boards),
         )
         self.mending = Mending(**kept)
         self._measure("repairs", lambda: measure_repairs(self.mending))
@@ -229,7 +233,7 @@ class Measuring:
             self.gallery |= self.stages.numbers(
                 "denoising",
                 self._inputs(),
-                lambda: gallery.denoising(model, chosen, self.plan.seed, self.how, LIMITS),
+                lambda: gallery.denoising(model, chosen, self.plan.seed, self.config, LIMITS),
             )
         if chosen:
             self.gallery["solutions"] = self.stages.numbers(
@@ -249,8 +253,8 @@ class Measuring:
             )
             self.notes["drawing"] = f"other ways of drawing were not tried: {why}"
             return
-        for comparison, hows in settings(self.model).items():
-            found = self.measures[comparison] = [self._setting(self.model, how) for how in hows]
+        for comparison, configs in settings(self.model).items():
+            found = self.measures[comparison] = [self._setting(self.model, config) for config in configs]
             if any(each["solvable"]["count"] and each["median_effort"] is None for each in found):
                 self.notes["median effort"] = (
                     "where it is a dash, the searches for the efforts of too many boards hit their limits"
@@ -275,31 +279,31 @@ class Measuring:
 
     def _drawing(self, model: Model) -> dict[str, Any]:
         """How the boards were drawn, and what that took."""
-        drawing, cells = complete_how(model, self.how), len(drawn_cells(model.denoiser))
+        cells = len(interior_cells(model.denoiser))
         return {
-            "polish": drawing.polish,
-            "critic": drawing.critic,
+            "polish": self.config.sweeps,
+            "critic": model.card["critic"] if self.config.critic else None,
             "attempts": self.sample.mean_attempts,
-            "evaluations": evaluations(drawing, cells, self.sample.mean_attempts),
+            "evaluations": self.config.cost(cells, self.sample.mean_attempts),
         }
 
-    def _setting(self, model: Model, how: How) -> Any:
-        drawing, n = complete_how(model, how), self.plan.sweep
-        name = f"drawn-{drawing.temperature:g}-{drawing.order}-{drawing.steps}-{drawing.polish}"
-        if drawing.critic is not None:
+    def _setting(self, model: Model, config: SamplerConfig) -> Any:
+        cells, n = len(interior_cells(model.denoiser)), self.plan.sweep
+        config = explicit(config, cells)
+        name = f"drawn-{config.temperature:g}-{config.order}-{config.steps}-{config.sweeps}"
+        if config.critic:
             name += "-critic"
-        if drawing == complete_how(model, self.how) and n <= self.plan.samples:
+        if config == explicit(self.config, cells) and n <= self.plan.samples:
             sample = self.sample.first(n)
         else:
             # Two comparisons may share a way of drawing, and then its boards.
-            whole = cast(How, asdict(drawing) | {"critic": drawing.critic is not None})
-            sample = draw_sample(model, n, self.plan.seed, whole, self.stages, name, self.progress)
-        cells = len(drawn_cells(model.denoiser))
+            sample = draw_sample(model, n, self.plan.seed, config, self.stages, name, self.progress)
+        bound = model.card["critic"] if config.critic else None
         return self.stages.numbers(
             name,
-            {"boards": sample.fingerprint, "how": drawing, **self._yardstick},
+            {"boards": sample.fingerprint, "sampler": config, **self._yardstick},
             lambda: measure_setting(
-                sample.boards, drawing, cells, self.reference, LIMITS, sample.mean_attempts
+                sample.boards, config, cells, self.reference, LIMITS, sample.mean_attempts, bound
             ),
         )
 
@@ -321,13 +325,22 @@ class Measuring:
             "held_out": self.reference.held_out_distances,
         }
 
+    def _mended(self, boards: Tokens) -> dict[str, Any]:
+        with bar("repairing", self.progress) as show:
+            return vars(mend(boards, self.results, limits=LIMITS, on_progress=show))
+
     def _solved(self, name: str, boards: Tokens, mode: str, **inputs: Any) -> Results:
         def make() -> dict[str, Any]:
-            results = solve_many(boards, mode, progress=self.progress, limits=LIMITS, solutions=False)
+            with bar("solving", self.progress) as show:
+                results = solve_many(boards, mode, None, LIMITS, solutions=False, on_progress=show)
             found = {key: value for key, value in vars(results).items() if key != "solutions"}
             return found | {"reasons": np.array(results.reasons)}
 
-        kept = self.stages.arrays(name, self._inputs() | {"mode": mode} | inputs, make)
+        kept = self.stages.arrays(
+            name,
+            self._inputs() | {"mode": mode, "columns": [field.name for field in fields(Results)]} | inputs,
+            make,
+        )
         return Results(**kept | {"reasons": kept["reasons"].tolist()}, solutions=None)
 
     def _measure(self, name: str, make: Callable[[], Any], **inputs: Any) -> None:

@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban import _core
-from maskoban.bars import bar
-from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, MaskobanError, Tokens, ids
+from maskoban._util.progress import bar
+from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, Tokens, ids
+from maskoban.boards import corpus as corpora
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.shares import Share, share_of
-from maskoban.solving.threads import threads_for
-from maskoban.training import corpus as corpora
+from maskoban.solving.solver import threads_for
 
 
 @dataclass(frozen=True)
@@ -75,15 +76,15 @@ def nearest_distances(
     boards, corpus = (without_player(each).reshape(len(each), cells) for each in (boards, corpus))
     # A cell that is the same everywhere, as on Boxoban's walled border, separates nothing.
     varies = (boards != corpus[0]).any(axis=0) | (corpus != corpus[0]).any(axis=0)
-    with bar("comparing", len(boards), progress) as show:
+    with bar("comparing", progress) as show:
         found = _core.nearest(
             np.ascontiguousarray(boards[:, varies]),
             np.ascontiguousarray(corpus[:, varies]),
             _core.registers()[0],
             threads,
-            show if progress else None,
+            lambda done: show(done, len(boards)),
         )
-        show(len(boards))
+        show(len(boards), len(boards))
     return found
 
 

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import MaskobanError, Tokens
+from maskoban.boards import Tokens
+from maskoban.errors import MaskobanError
 
 #: The sample sizes of the paper's figure.
 SIZES = (250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)

@@ -7,11 +7,10 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
-from maskoban.boards.rows import tokens_of_rows
+from maskoban.boards.tiles import parse_rows
 from maskoban.evaluation.theme import FONT, with_night
-from maskoban.pictures import Mark, palette, shapes, sheet, sheet_svg
-from maskoban.pictures.surroundings import PLAIN
-from maskoban.pictures.tileset import sprite, tile
+from maskoban.pictures import Mark, palette, sheet, sheet_svg
+from maskoban.pictures.tileset import PLAIN, shapes_svg, sprite, tile
 
 #: Pixels a cell in the PNG for each in the SVG.
 SHARPER = 2
@@ -58,7 +57,7 @@ def key(data: list[str]) -> Drawn:
         middle, top = column * width + width // 2, row * height + 12
         left = middle - cell // 2
         parts.append(
-            f'<g transform="translate({left} {top}) scale({cell})">{shapes.svg(tile(token, PLAIN))}</g>'
+            f'<g transform="translate({left} {top}) scale({cell})">{shapes_svg(tile(token, PLAIN))}</g>'
             f'<text x="{middle}" y="{top + cell + 20}" font-size="13" text-anchor="middle" '
             f'font-family="{FONT}" fill="{palette.INK}">{name}</text>'
         )
@@ -77,7 +76,7 @@ def _sheet(
     cell: int,
     marks: list[list[Mark]] | None = None,
 ) -> Drawn:
-    shown = [tokens_of_rows(text) for text in texts]
+    shown = [parse_rows(text) for text in texts]
     picture = sheet(shown, captions, columns, cell * SHARPER, marks)
     return with_night(sheet_svg(shown, captions, columns, cell, marks)), _png(picture)
 

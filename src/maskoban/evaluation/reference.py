@@ -14,8 +14,10 @@ from pathlib import Path
 
 import numpy as np
 
-from maskoban.boards import MaskobanError, Tokens, read_boards, whole_file
+from maskoban._util.files import atomic_file
+from maskoban.boards import Tokens, read_boards
 from maskoban.boards.tiles import NAMES
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.neighbours import Distances, measure_distances, nearest_distances, same_puzzles
 from maskoban.evaluation.patterns import Patterns, count_patterns, has_windows, pattern_curve
 from maskoban.evaluation.shares import Share, share_of
@@ -42,7 +44,7 @@ class Reference:
 def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) -> Reference:
     """Everything in a `Reference`, from the levels themselves.
 
-    >>> from maskoban.training.synth import synthesize
+    >>> from maskoban.boards.synth import synthesize
     >>> corpus, held_out = synthesize(50, 7, 7, 2), synthesize(300, 7, 7, 2, seed=1)
     >>> list(measure_reference(corpus, held_out).held_out_jsd)
     [250]
@@ -64,7 +66,7 @@ def save_reference(reference: Reference, path: str | Path) -> None:
     >>> save_reference(load_reference(), "copy.npz")  # doctest: +SKIP
     """
     codes, counts = reference.patterns
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         np.savez_compressed(
             file,
             # Neighbouring codes are close, so their steps are small numbers, which compress well.

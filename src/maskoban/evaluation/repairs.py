@@ -11,6 +11,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from maskoban._util.progress import OnProgress
 from maskoban.boards import Tokens
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.solving import Limits, Results, repair_many
@@ -55,8 +56,8 @@ def mend(
     boards: Tokens,
     results: Results,
     threads: int | None = None,
-    progress: bool = False,
     limits: Limits | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Mending:
     """Try every interior wall, then every pair, on the boards that `solve_many` proved unsolvable.
 
@@ -75,7 +76,7 @@ def mend(
     cures = np.zeros(boards.shape, np.bool_)
 
     unsolvable = np.flatnonzero(fates == fate["more walls"])
-    ones = repair_many(boards[unsolvable], 1, True, threads, progress, limits)
+    ones = repair_many(boards[unsolvable], 1, True, threads, limits, on_progress)
     for i, repair in zip(unsolvable, ones, strict=True):
         if repair.verdict != "unrepaired":
             fates[i] = fate["one wall" if repair.verdict == "repaired" else "unknown"]
@@ -83,7 +84,7 @@ def mend(
             cures[i][cell] = True
 
     unsolvable = np.flatnonzero(fates == fate["more walls"])
-    twos = repair_many(boards[unsolvable], 2, False, threads, progress, limits)
+    twos = repair_many(boards[unsolvable], 2, False, threads, limits, on_progress)
     for i, repair in zip(unsolvable, twos, strict=True):
         if repair.verdict != "unrepaired":
             fates[i] = fate["two walls" if repair.verdict == "repaired" else "unknown"]

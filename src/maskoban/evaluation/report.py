@@ -11,8 +11,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from maskoban.boards import MaskobanError, said, whole_file
+from maskoban._util.files import atomic_file, file_errors
 from maskoban.diffusion.model import Model
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.measuring import Measuring, Plan
 from maskoban.evaluation.stages import Stages
 
@@ -60,14 +61,14 @@ def check_place_and_needs(out: str | Path) -> None:
     >>> check_place_and_needs("/dev/null/report")
     Traceback (most recent call last):
         ...
-    maskoban.boards.errors.LevelFileError: /dev/null/report: cannot be written: Not a directory
+    maskoban.errors.FileError: /dev/null/report: cannot be written: Not a directory
     """
     if find_spec("matplotlib") is None:
         raise MaskobanError("a report needs matplotlib: pip install 'maskoban[report]'")
-    with said(out, "written"):
+    with file_errors(out, "written"):
         (Path(out) / "figures").mkdir(parents=True, exist_ok=True)
 
 
 def _write(path: Path, text: str) -> None:
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(text.encode())

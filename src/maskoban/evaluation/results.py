@@ -15,8 +15,9 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
-from maskoban.boards import MaskobanError, whole_file
-from maskoban.diffusion.shipped import shipped
+from maskoban._util.files import atomic_file
+from maskoban.diffusion.loading import shipped_models
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.comparison import NOTHING, ROWS, Row, drawn_how
 from maskoban.evaluation.paper import TITLE
 
@@ -74,7 +75,7 @@ def read_reports(repository: str | Path) -> dict[str, dict[str, Any]]:
         raise MaskobanError(
             f"{repository}: no docs/reports/NAME/report.json in it; maskoban evaluate --out docs/reports/NAME"
         )
-    return found | {name: {} for name in shipped() if name not in found}
+    return found | {name: {} for name in shipped_models() if name not in found}
 
 
 def table(reports: Reports, rows: Sequence[Row] = ROWS) -> str:
@@ -182,7 +183,7 @@ def write_results(repository: str | Path) -> list[Path]:
     }
     changed = [path for path, text in texts.items() if not path.exists() or path.read_text("utf-8") != text]
     for path in changed:
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(texts[path].encode())
     return changed
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.bars import bar
-from maskoban.boards import LevelFileError, Tokens, read_boards
-from maskoban.boards.formats.npz import array_beside
-from maskoban.diffusion.model import How, Model, weights_hash
-from maskoban.diffusion.sampler import VERSION
+from maskoban._util.progress import bar
+from maskoban.boards import Tokens, read_boards
+from maskoban.boards.formats.arrays import extra_array
+from maskoban.diffusion.loading import weights_hash
+from maskoban.diffusion.model import Model
+from maskoban.diffusion.sampler import VERSION, SamplerConfig
+from maskoban.errors import FileError
 from maskoban.evaluation.stages import Arrays, Stages, fingerprint
 
 #: Boards between two savings of what has been drawn: a few minutes of a CPU, seconds of a GPU.
@@ -52,39 +54,37 @@ def read_sample(path: str | Path) -> Sample:
     (50000, 10, 10)
     """
     boards = read_boards(path)
-    probabilities = array_beside(path, "probabilities", boards.size)
+    probabilities = extra_array(path, "probabilities", boards.size)
     if probabilities is not None:
         if probabilities.shape != boards.shape:
             shapes = f"{probabilities.shape} beside boards of {boards.shape}"
-            raise LevelFileError(str(path), f"probabilities has shape {shapes}; expected the same")
+            raise FileError(str(path), f"probabilities has shape {shapes}; expected the same")
         if not np.issubdtype(probabilities.dtype, np.floating):
-            raise LevelFileError(
+            raise FileError(
                 str(path), f"probabilities are of {probabilities.dtype}; expected float16 or float32"
             )
         probabilities = probabilities.astype(np.float32)
         if (probabilities < 0).any() or (probabilities > 1).any():
             low, high = np.nanmin(probabilities), np.nanmax(probabilities)
-            raise LevelFileError(
-                str(path), f"probabilities go from {low:g} to {high:g}; expected 0 to 1, or NaN"
-            )
+            raise FileError(str(path), f"probabilities go from {low:g} to {high:g}; expected 0 to 1, or NaN")
     return Sample(boards, probabilities)
 
 
 def draw_sample(
-    model: Model, n: int, seed: int, how: How, stages: Stages, name: str, progress: bool = False
+    model: Model, n: int, seed: int, config: SamplerConfig, stages: Stages, name: str, progress: bool = False
 ) -> Sample:
     """``n`` boards of a model with their probabilities and attempts, kept a part at a time.
 
-    >>> from maskoban.diffusion.model import load
-    >>> draw_sample(load(), 50_000, 0, {}, Stages("report/stages"), "boards")  # doctest: +SKIP
+    >>> from maskoban.diffusion.loading import load
+    >>> draw_sample(load(), 50_000, 0, load().sampler("best"), Stages("report/stages"), "boards")  # doctest: +SKIP
     """
     size = max(SAVED_EVERY, 4 * model.denoiser.batch)
-    made_from = {"model": identity(model), "seed": seed, "how": how, "drawing": VERSION}
+    made_from = {"model": identity(model), "seed": seed, "sampler": asdict(config), "version": VERSION}
     parts = []
     for first in range(0, n, size):
         count = min(size, n - first)
         inputs = made_from | {"first": first, "count": count}
-        draw = partial(_drawn, model, first, count, seed, how, progress)
+        draw = partial(_drawn, model, first, count, seed, config, progress)
         parts.append(stages.arrays(f"{name}-{first:06}", inputs, draw))
     return Sample(
         np.concatenate([part["boards"] for part in parts]),
@@ -93,19 +93,19 @@ def draw_sample(
     )
 
 
-def _drawn(model: Model, first: int, count: int, seed: int, how: How, progress: bool) -> Arrays:
-    with bar("drawing", count, progress) as show:
-        drawn = model.drawn(count, seed, first=first, record=True, progress=lambda done, _: show(done), **how)
+def _drawn(model: Model, first: int, count: int, seed: int, config: SamplerConfig, progress: bool) -> Arrays:
+    with bar("drawing", progress) as show:
+        numbers = range(first, first + count)
+        drawn = model.trajectory(count, seed, config, numbers=numbers, on_progress=show)
     # Three digits of a probability are plenty, and the file is half as large.
-    assert drawn.commits is not None
-    probabilities = drawn.commits.probability().astype(np.float16)
+    probabilities = drawn.probability().astype(np.float16)
     return {"boards": drawn.boards, "probabilities": probabilities, "attempts": drawn.attempts}
 
 
 def identity(model: Model) -> dict[str, str]:
     """What tells a model from others: its name and a hash of its weights.
 
-    >>> from maskoban.diffusion.model import load
+    >>> from maskoban.diffusion.loading import load
     >>> identity(load())["name"]
     'best'
     """

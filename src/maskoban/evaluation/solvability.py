@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from maskoban.boards import MaskobanError, Tokens
-from maskoban.boards.counting import things, tile_counts
+from maskoban.boards import Tokens
+from maskoban.boards.tiles import object_counts, tile_counts
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.solving import Results
 
@@ -41,7 +42,7 @@ def measure_solvability(boards: Tokens, results: Results) -> Solvability:
     counts = np.bincount(results.verdicts, minlength=len(Results.VERDICTS)).tolist()
     share = {name: share_of(count, len(boards)) for name, count in zip(Results.VERDICTS, counts, strict=True)}
     malformed = np.flatnonzero(results.verdicts == Results.VERDICTS.index("malformed"))
-    boxes = things(tile_counts(boards)).boxes
+    boxes = object_counts(tile_counts(boards)).boxes
     return Solvability(
         solvable=share["solved"],
         unsolvable=share["unsolvable"],

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import whole_file
+from maskoban._util.files import atomic_file
 
 Arrays = dict[str, NDArray[Any]]
 T = TypeVar("T")
@@ -51,7 +51,7 @@ class Stages:
             self._say(f"{name}: as before")
             return kept["result"]
         result = plain(self._made(name, make))
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(json.dumps({"inputs": wanted, "result": result}, ensure_ascii=False).encode())
         return result
 
@@ -72,7 +72,7 @@ class Stages:
         except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile):
             pass
         arrays = self._made(name, make)
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             np.savez_compressed(file, allow_pickle=False, inputs=np.array(wanted), **arrays)
         return arrays
 

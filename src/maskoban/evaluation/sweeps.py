@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from maskoban.boards import Tokens
-from maskoban.diffusion.model import How, Model
-from maskoban.diffusion.sampler import Drawing, drawn_cells
+from maskoban.diffusion.denoiser import interior_cells
+from maskoban.diffusion.model import Model
+from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.evaluation.difficulty import efforts_unknown
 from maskoban.evaluation.patterns import has_windows, jsd_ratio, pattern_jsd
 from maskoban.evaluation.reference import Reference
@@ -44,79 +45,66 @@ class Setting:
     jsd_ratio: float | None
 
 
-def settings(model: Model) -> dict[str, list[How]]:
-    """The ways of drawing that each comparison is made of; no critic is asked unless one is compared.
+def settings(model: Model) -> dict[str, list[SamplerConfig]]:
+    """The sampler configs of each comparison: one field of ``plain`` varies, and the critic with it.
 
-    >>> from maskoban.diffusion.model import load
-    >>> [how["steps"] for how in settings(load())["steps"]]
+    >>> from maskoban.diffusion.loading import load
+    >>> [config.steps for config in settings(load())["steps"]]
     [4, 8, 16, 32, 64]
     """
-    cells = len(drawn_cells(model.denoiser))
-    found: dict[str, list[How]] = {
-        "temperature": [{"temperature": temperature} for temperature in TEMPERATURES],
-        "order": [{"order": "uniform"}, {"order": "confidence"}],
-        "steps": [{"steps": max(1, cells // each)} for each in CELLS_A_STEP],
-        "polish": [{"polish": sweeps} for sweeps in (0, *SWEEPS)],
+    cells = len(interior_cells(model.denoiser))
+    found = {
+        "temperature": [SamplerConfig(temperature=temperature) for temperature in TEMPERATURES],
+        "order": [SamplerConfig(order="uniform"), SamplerConfig(order="confidence")],
+        "steps": [SamplerConfig(steps=max(1, cells // each)) for each in CELLS_A_STEP],
+        "polish": [SamplerConfig(sweeps=sweeps) for sweeps in (0, *SWEEPS)],
     }
     if model.critic is not None:
         found["critic"] = [
-            {"critic": asked, "polish": sweeps} for asked in (False, True) for sweeps in (0, 1)
+            SamplerConfig(sweeps=sweeps, critic=critic) for critic in (False, True) for sweeps in (0, 1)
         ]
     return found
 
 
-def complete_how(model: Model, how: How) -> Drawing:
-    """A way of drawing with nothing left open: one cell a step is written as so many steps.
+def explicit(config: SamplerConfig, cells: int) -> SamplerConfig:
+    """The config with its number of steps written out, so that equal configs compare equal.
 
-    >>> from maskoban.diffusion.model import load
-    >>> complete_how(load(), {}) == complete_how(load(), {"steps": 64, "temperature": 1.0})
+    >>> explicit(SamplerConfig(), 64) == explicit(SamplerConfig(steps=64), 64)
     True
     """
-    critic = model.card["critic"] if how.get("critic") else None
-    drawing = Drawing(**{"polish": 0} | how | {"critic": critic})
-    cells = len(drawn_cells(model.denoiser))
-    return replace(drawing, steps=min(drawing.steps or cells, cells))
-
-
-def evaluations(drawing: Drawing, cells: int, attempts: float = 1) -> float:
-    """How often a network is evaluated for a board: in every attempt for its steps, for its sweeps and by the critic.
-
-    >>> evaluations(Drawing(polish=1, critic=2.0), 64, attempts=1.5)
-    193.5
-    """
-    steps = min(drawing.steps or cells, cells)
-    return attempts * (steps + drawing.polish * cells + (drawing.critic is not None))
+    return replace(config, steps=min(config.steps or cells, cells))
 
 
 def measure_setting(
     boards: Tokens,
-    drawing: Drawing,
+    config: SamplerConfig,
     cells: int,
     reference: Reference,
     limits: Limits | None = None,
     attempts: float = 1,
+    critic: float | None = None,
 ) -> Setting:
     """The measures of boards that were drawn in this way, each in so many attempts on average.
 
     >>> from maskoban.evaluation.reference import load_reference
     >>> board = np.array([[[0] * 5, [0, 2, 3, 4, 0], [0] * 5]], np.uint8)
-    >>> measure_setting(board, Drawing(steps=3), 3, load_reference()).solvable.count
+    >>> measure_setting(board, SamplerConfig(steps=3), 3, load_reference()).solvable.count
     1
     """
-    steps = min(drawing.steps or cells, cells)
+    steps = min(config.steps or cells, cells)
     solved = solve_many(boards, limits=limits, solutions=False).solved
     efforts = solve_many(boards[solved], "effort", limits=limits, solutions=False)
     sizes = [size for size in reference.held_out_jsd if size <= len(boards)] if has_windows(boards) else []
     size = max(sizes, default=None)
     jsd = None if size is None else pattern_jsd(boards[:size], reference.patterns)
     return Setting(
-        temperature=drawing.temperature,
-        order=drawing.order,
+        temperature=config.temperature,
+        order=config.order,
         steps=steps,
-        polish=drawing.polish,
-        critic=drawing.critic,
+        polish=config.sweeps,
+        critic=critic,
         attempts=attempts,
-        evaluations=evaluations(drawing, cells, attempts),
+        evaluations=config.cost(cells, attempts),
         boards=len(boards),
         solvable=share_of(int(solved.sum()), len(boards)),
         walls=count_tiles(boards).walls,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 
-from maskoban.boards import TILES, WALL, MaskobanError, Tokens
-from maskoban.boards.counting import tile_counts
-from maskoban.boards.tiles import NAMES
+from maskoban.boards import TILES, WALL, Tokens
+from maskoban.boards.tiles import NAMES, tile_counts
+from maskoban.errors import MaskobanError
 from maskoban.evaluation.shares import Z95
 
 

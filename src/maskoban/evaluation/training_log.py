@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from maskoban.boards import LevelFileError, MaskobanError, Tokens, read_boards
+from maskoban.boards import Tokens, read_boards
+from maskoban.errors import FileError, MaskobanError
 from maskoban.evaluation.shares import Share, share_of
 from maskoban.solving import Limits, solve_many
 
@@ -93,7 +94,7 @@ def _boards(file: Path) -> Tokens | None:
     """The boards of a file that the trainer wrote, if it is there and whole."""
     try:
         return read_boards(file)
-    except LevelFileError:
+    except FileError:
         return None
 
 

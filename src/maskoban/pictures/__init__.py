@@ -1,11 +1,10 @@
-"""Boards as pictures: PNG, SVG, animated GIF and coloured terminals, all from one tile set of our own."""
+"""Boards as pictures: PNG, SVG, animated GIF and coloured terminals, all from one tile set."""
 
-from .animation import check_animation, reveal_gif, side_by_side, solution_gif
-from .board import Mark, board_image
-from .saving import check_picture, save_picture
-from .sheet import sheet
-from .svg import board_svg, sheet_svg
-from .terminal import board_text, sheet_text
+from maskoban.pictures.gif import check_animation, reveal_gif, side_by_side, solution_gif
+from maskoban.pictures.layout import Mark
+from maskoban.pictures.raster import board_image, check_picture, save_picture, sheet
+from maskoban.pictures.svg import board_svg, sheet_svg
+from maskoban.pictures.terminal import board_text, sheet_text
 
 __all__ = [
     "Mark",

@@ -10,12 +10,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from maskoban.boards.tiles import Tokens
-from maskoban.pictures import palette, shapes
-from maskoban.pictures.board import Mark
-from maskoban.pictures.lettering import text_width
-from maskoban.pictures.sheet import Layout
-from maskoban.pictures.surroundings import OUTSIDE, looks
-from maskoban.pictures.tileset import tile
+from maskoban.pictures import palette
+from maskoban.pictures.layout import Layout, Mark, text_width
+from maskoban.pictures.tileset import OUTSIDE, looks, shapes_svg, tile
 
 _FONT = 'font-family="system-ui, sans-serif" text-anchor="middle"'
 
@@ -23,7 +20,7 @@ Kind = TypeVar("Kind")
 
 
 def board_svg(tokens: Tokens, cell: int = 32, marks: Sequence[Mark] = ()) -> str:
-    """The board as an SVG document at ``cell`` pixels a cell, transparent where filler lies outside it.
+    """The board as an SVG document at ``cell`` pixels a cell, transparent outside its walls.
 
     >>> import numpy as np
     >>> board_svg(np.zeros((3, 5), np.uint8), cell=16)[:60]
@@ -41,13 +38,13 @@ def sheet_svg(
     cell: int = 32,
     marks: Sequence[Sequence[Mark]] | None = None,
 ) -> str:
-    """Many boards with captions as one SVG document; the same arrangement as ``sheet``.
+    """Several boards with captions as one SVG document, arranged as by ``sheet``.
 
     >>> import numpy as np
     >>> sheet_svg([np.zeros((3, 3), np.uint8)], ["no way in"]).count("no way in")
     1
     """
-    layout = Layout.of(boards, captions, columns, cell)
+    layout = Layout(boards, captions, columns, cell)
     body = [f'<rect width="{layout.width}" height="{layout.height}" fill="{palette.PAGE}"/>', _tiles(boards)]
     for i, board in enumerate(boards):
         left, top, right, bottom = layout.card(i)
@@ -55,24 +52,24 @@ def sheet_svg(
             f'<rect x="{left}" y="{top}" width="{right - left}" height="{bottom - top}" '
             f'rx="{layout.radius}" fill="{palette.CARD}"/>'
         )
-        x, y = layout.origin(i, board)
+        x, y = layout.origin(i)
         drawn = _board(board, marks[i] if marks else ())
         body.append(f'<g transform="translate({x} {y}) scale({cell})">{drawn}</g>')
         for line, (x, y, ink) in layout.caption(i):
             # Text is placed by its baseline, about a third of its size below its middle.
-            middle = y + layout.text * 0.35
-            size = f'font-size="{layout.text}"{_length(line, layout)}'
+            middle = y + layout.text_size * 0.35
+            size = f'font-size="{layout.text_size}"{_length(line, layout)}'
             body.append(f'<text x="{x}" y="{middle:.1f}" {_FONT} {size} fill="{ink}">{escape(line)}</text>')
     return _document(layout.width, layout.height, f"0 0 {layout.width} {layout.height}", "".join(body))
 
 
 def _length(line: str, layout: Layout) -> str:
-    """How wide a line of caption is to be drawn, where it could leave its card: viewers choose the font.
+    """The width of a line where it could leave its card, because viewers choose the font.
 
-    Letters may be half as wide again as those the line was measured in, and narrow ones as wide as a typewriter's.
+    Their letters may be half as wide again as those measured, and narrow letters as wide as a typewriter's.
     """
-    measured = text_width(line, layout.text)
-    if max(1.5 * measured, 0.7 * layout.text * len(line)) <= layout.caption_width:
+    measured = text_width(line, layout.text_size)
+    if max(1.5 * measured, 0.7 * layout.text_size * len(line)) <= layout.caption_width:
         return ""
     return f' textLength="{measured:.0f}" lengthAdjust="spacingAndGlyphs"'
 
@@ -83,7 +80,7 @@ def _document(width: int, height: int, view: str, body: str) -> str:
 
 
 class Run(NamedTuple):
-    """So many cells side by side that look the same."""
+    """Equal cells side by side."""
 
     token: int
     look: int
@@ -95,9 +92,9 @@ class Run(NamedTuple):
         return one if self.length == 1 else f"{one}-{self.length}"
 
     def svg(self) -> str:
-        """Its definition; where it is longer than one cell, by that of one."""
+        """Its definition; a longer run refers to that of one cell."""
         if self.length == 1:
-            return f'<g id="{self.name}">{shapes.svg(tile(self.token, self.look))}</g>'
+            return f'<g id="{self.name}">{shapes_svg(tile(self.token, self.look))}</g>'
         one = self._replace(length=1).name
         return f'<g id="{self.name}">{"".join(_use(one, x) for x in range(self.length))}</g>'
 
@@ -108,7 +105,7 @@ def _use(name: str, x: int, y: int = 0) -> str:
 
 
 def _spans(line: Iterable[Kind]) -> Iterator[tuple[Kind, int, int]]:
-    """Equal neighbours together: what they are, where they start, how many there are."""
+    """Runs of equal values: the value, its first index and its length."""
     start = 0
     for kind, cells in groupby(line):
         length = len(list(cells))
@@ -117,7 +114,7 @@ def _spans(line: Iterable[Kind]) -> Iterator[tuple[Kind, int, int]]:
 
 
 def _runs(tokens: Tokens) -> Iterator[tuple[Run, int, int]]:
-    """The board as runs, each with its first column and its row; what is outside has none."""
+    """The runs of a board, each with its first column and its row; cells outside have none."""
     for row, line in enumerate(np.stack([tokens, looks(tokens)], -1).tolist()):
         for (token, look), column, length in _spans(line):
             if look != OUTSIDE:
@@ -125,7 +122,7 @@ def _runs(tokens: Tokens) -> Iterator[tuple[Run, int, int]]:
 
 
 def _tiles(boards: Sequence[Tokens]) -> str:
-    """Each run that occurs, and each tile in one, defined once."""
+    """The definitions of all runs, and of the tiles in them."""
     used = {run for board in boards for run, *_ in _runs(board)}
     used |= {run._replace(length=1) for run in used}
     return f"<defs>{''.join(run.svg() for run in sorted(used))}</defs>"
@@ -133,7 +130,7 @@ def _tiles(boards: Sequence[Tokens]) -> str:
 
 def _board(tokens: Tokens, marks: Sequence[Mark]) -> str:
     """The board's cells, one unit each."""
-    # All cells are backed by one shape, or hairlines of the page shine through when scaled.
+    # One shape behind all cells, or hairlines of the page shine through when scaled.
     backing = "".join(
         f"M{column} {row}h{length}v1h-{length}z"
         for row, line in enumerate((looks(tokens) != OUTSIDE).tolist())
@@ -147,9 +144,9 @@ def _board(tokens: Tokens, marks: Sequence[Mark]) -> str:
 
 
 def _mark(mark: Mark) -> str:
-    drawn = shapes.svg(mark.shapes())
+    drawn = shapes_svg(mark.shapes())
     if mark.text:
-        # Browsers round letters smaller than a unit, so the text gets units of its own, a hundred a cell.
+        # Browsers round letters smaller than a unit, so the text has a scale of its own: 100 units a cell.
         size, middle = 100 * Mark.TEXT_SIZE, 100 * Mark.TEXT_MIDDLE
         place = f'x="50" y="{middle + 0.35 * size:g}" font-size="{size:g}" transform="scale(0.01)"'
         drawn += f'<text {place} {_FONT} fill="{palette.MARK_TEXT}">{escape(mark.text)}</text>'

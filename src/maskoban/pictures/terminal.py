@@ -1,4 +1,4 @@
-"""Boards in a terminal: two characters a cell, in colour; plain letters where there is none."""
+"""Boards in a terminal: two coloured characters a cell, or plain text without colours."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from maskoban.boards.tiles import (
     Tokens,
 )
 from maskoban.pictures import palette
-from maskoban.pictures.surroundings import OUTSIDE, ROCK, looks
+from maskoban.pictures.tileset import OUTSIDE, ROCK, looks
 
-# What each tile looks like: two letters, their colour and the colour behind them.
+# For each tile: two characters, their colour and the background.
 _CELLS = {
     WALL: ("  ", palette.INK, palette.WALL_TOP),
     FLOOR: ("  ", palette.INK, palette.FLOOR_TILE),
@@ -37,12 +37,12 @@ _CELLS = {
 
 _GAP = "   "
 
-#: Captions are wrapped at the width of the boards, or at this where boards are narrower.
+#: Captions are wrapped at the width of the boards, but at least at this width.
 _CAPTION = 24
 
 
 def board_text(tokens: Tokens, console: Console) -> Text:
-    """The board for this console: coloured cells on a terminal with colours, else one letter a cell.
+    """The board for this console: coloured cells where it has colours, else one character a cell.
 
     >>> import io
     >>> import numpy as np
@@ -51,22 +51,21 @@ def board_text(tokens: Tokens, console: Console) -> Text:
     """
     if not console.is_terminal or console.no_color or console.color_system is None:
         return Text(str(Level(tokens)))
-    shown = looks(tokens)
     text = Text()
-    for row, look_row in zip(tokens.tolist(), shown.tolist(), strict=True):
+    for row, look_row in zip(tokens.tolist(), looks(tokens).tolist(), strict=True):
         if text:
             text.append("\n")
         for token, look in zip(row, look_row, strict=True):
-            letters, ink, behind = _CELLS[token]
+            letters, ink, background = _CELLS[token]
             if look == OUTSIDE:
                 text.append("  ")
             else:
-                text.append(letters, f"bold {ink} on {palette.ROCK if look == ROCK else behind}")
+                text.append(letters, f"bold {ink} on {palette.ROCK if look == ROCK else background}")
     return text
 
 
 def sheet_text(boards: Sequence[Tokens], captions: Sequence[Text], console: Console) -> Text:
-    """Boards side by side, as many as the console is wide, each with its caption below.
+    """Boards side by side, as many as fit the width of the console, with their captions below.
 
     >>> import io
     >>> import numpy as np

@@ -1,14 +1,26 @@
-"""Is a board solvable, how hard is it, how is it mended, and does a solution hold."""
+"""Solve, rate, repair and filter boards, and replay solutions."""
 
-from .rating import Rating, rate, rate_many, word_for
-from .repair import Repair, interior_walls, repair, repair_many
-from .replay import Counts, IllegalStepError, count, play, solves
-from .solver import LevelLike, Limits, Result, Results, dead_cells, solve, solve_many
+from maskoban.solving.filters import BoardFilter
+from maskoban.solving.rating import Rating, difficulty_for, difficulty_of, rate, rate_many
+from maskoban.solving.repair import Repair, interior_walls, repair, repair_many
+from maskoban.solving.replay import Counts, IllegalStepError, count, play, solves
+from maskoban.solving.solver import (
+    LevelLike,
+    LimitHit,
+    Limits,
+    Result,
+    Results,
+    dead_cells,
+    solve,
+    solve_many,
+)
 
 __all__ = [
+    "BoardFilter",
     "Counts",
     "IllegalStepError",
     "LevelLike",
+    "LimitHit",
     "Limits",
     "Rating",
     "Repair",
@@ -16,6 +28,8 @@ __all__ = [
     "Results",
     "count",
     "dead_cells",
+    "difficulty_for",
+    "difficulty_of",
     "interior_walls",
     "play",
     "rate",
@@ -25,5 +39,4 @@ __all__ = [
     "solve",
     "solve_many",
     "solves",
-    "word_for",
 ]

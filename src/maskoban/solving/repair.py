@@ -1,13 +1,13 @@
-"""Which walls to take away so that an unsolvable board can be solved.
+"""Repair an unsolvable board by removing interior walls.
 
 An interior wall is a wall cell that lies neither in the first or last row nor in the first or last column of
 the grid, and none of whose four neighbours lies outside. Outside is the blank around a ragged level: floor
-open to the edge of the grid from which there is no way to a player, box or goal. So neither the rim nor the hull
-of a level is ever opened, not even by a pair of walls, since what goes touches nothing outside; a wall that
-touches the outside at a corner only may go. A board walled to its rim has no outside.
+open to the edge of the grid from which there is no way to a player, box or goal. So the border of a level is
+never opened, not even by a pair of walls; a wall that touches the outside only at a corner may be removed. A
+board with walls along its whole border has no outside.
 
-Taking an interior wall away leaves a floor tile. A solvable board cannot become unsolvable that way, because
-every solution stays legal.
+A removed wall becomes floor. A solvable board cannot become unsolvable that way, because every solution stays
+legal.
 """
 
 from __future__ import annotations
@@ -21,38 +21,38 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.bars import bar
-from maskoban.boards import Level, MaskobanError
-from maskoban.boards.areas import beside, outside, rim
-from maskoban.boards.batches import by_shape
+from maskoban._util.progress import OnProgress
+from maskoban.boards import Level
+from maskoban.boards.geometry import border, exterior, group_by_shape, neighbours
 from maskoban.boards.tiles import FLOOR, WALL, Tokens
-from maskoban.solving.solver import LevelLike, Limits, Results, gather, solve_many
+from maskoban.errors import MaskobanError
+from maskoban.solving.solver import LevelLike, LimitHit, Limits, Result, Results, gather, solve_many
 
 Cell = tuple[int, int]
 Solve = Callable[[Tokens], Results]
 
-# How many boards are judged together: enough to keep every core busy, few enough to bound the memory. Where
-# the first cure ends a board's trials, fewer, because trials beyond it are wasted.
+# Boards solved together: enough to keep every core busy, few enough to bound the memory. Fewer where the first
+# fix is enough, because trials beyond it are wasted.
 _BATCH, _BATCH_FOR_FIRST = 4096, 64
 
 
 @dataclass(frozen=True)
 class Repair:
-    """How a board is mended.
+    """The result of `repair`.
 
-    ``verdict`` is "solvable" (nothing to mend), "repaired" (see ``walls``), "unrepaired" (proved: no removal
-    of so few walls helps), "unknown" (a limit, named in ``reason``, stopped a search that mattered) or
-    "malformed" (no wall can cure it; ``reason`` says what is wrong). Each entry of ``walls`` is one cure:
-    the (row, column) cells to be taken away together. In a "repaired" board ``reason`` is empty unless
-    some removals stayed undecided.
+    ``verdict`` is "solvable" (no repair needed), "repaired" (see ``walls``), "unrepaired" (proved: no removal
+    of so few walls helps), "unknown" (a limit stopped a search that mattered; see ``reason`` and ``limit_hit``)
+    or "malformed" (``reason`` says what is wrong). Each entry of ``walls`` is one fix: the (row, column) cells to
+    remove together. A "repaired" board has a ``reason`` only where some removals stayed undecided.
     """
 
     verdict: str
     reason: str = ""
     walls: tuple[tuple[Cell, ...], ...] = ()
+    limit_hit: LimitHit | None = None
 
     def apply(self, level: LevelLike) -> Level:
-        """The level without the walls of its first cure; as it is where there is none.
+        """The level without the walls of its first fix; the same level where there is none.
 
         >>> level = Level.parse("#######\\n#@$#.##\\n#######")
         >>> print(repair(level).apply(level))
@@ -81,7 +81,7 @@ def repair(
     With ``walls=2``, pairs of walls are tried where no single one helps.
 
     >>> repair(Level.parse("#######\\n#@$#.##\\n#######"))
-    Repair(verdict='repaired', reason='', walls=(((1, 3),),))
+    Repair(verdict='repaired', reason='', walls=(((1, 3),),), limit_hit=None)
     """
     return repair_many([level], walls, all, threads, limits=limits)[0]
 
@@ -91,8 +91,8 @@ def repair_many(
     walls: int = 1,
     all: bool = False,
     threads: int | None = None,
-    progress: bool = False,
     limits: Limits | None = None,
+    on_progress: OnProgress | None = None,
 ) -> list[Repair]:
     """`repair` for a whole batch on all cores: an (n, h, w) array, or levels of any sizes.
 
@@ -106,49 +106,51 @@ def repair_many(
     repairs = [Repair("unknown")] * len(tokens)
     solve = partial(solve_many, threads=threads, limits=limits, solutions=False)
     done = 0
-    with bar("repairing", len(tokens), progress) as show:
-        for where, stack in by_shape(tokens):
-            for first in range(0, len(stack), _BATCH):
-                some = slice(first, first + _BATCH)
-                mended = _repair_batch(stack[some], walls, all, solve)
-                for i, each in zip(where[some].tolist(), mended, strict=True):
-                    repairs[i] = each
-                done += len(mended)
-                show(done)
+    for where, stack in group_by_shape(tokens):
+        for first in range(0, len(stack), _BATCH):
+            some = slice(first, first + _BATCH)
+            for i, each in zip(
+                where[some].tolist(), _repair_batch(stack[some], walls, all, solve), strict=True
+            ):
+                repairs[i] = each
+            done += len(where[some])
+            if on_progress is not None:
+                on_progress(done, len(tokens))
     return repairs
 
 
 def interior_walls(tokens: Tokens) -> list[Cell]:
-    """The walls of a board that are neither on its rim nor beside what lies outside, in reading order.
+    """The walls of a board that are neither on its border nor beside the outside, in reading order.
 
     >>> interior_walls(Level.parse("#####\\n#@# #\\n#####").tokens)
     [(1, 2)]
     >>> interior_walls(Level.parse("\\n".join(["      ", " #### ", " #@#  ", " ###  ", "      "])).tokens)
     []
     """
-    walls = (tokens == WALL) & ~rim(tokens)
-    walls &= ~beside(outside(tokens))
+    walls = (tokens == WALL) & ~border(tokens)
+    walls &= ~neighbours(exterior(tokens))
     return [(row, column) for row, column in np.argwhere(walls).tolist()]
 
 
 def _repair_batch(boards: Tokens, walls: int, every: bool, solve: Solve) -> list[Repair]:
-    as_given = {"solved": "solvable", "unsolvable": "unrepaired"}
+    verdicts = {"solved": "solvable", "unsolvable": "unrepaired"}
     repairs = [
-        Repair(as_given.get(result.verdict, result.verdict), result.reason) for result in solve(boards)
+        Repair(verdicts.get(result.verdict, result.verdict), result.reason, limit_hit=result.limit_hit)
+        for result in solve(boards)
     ]
     for size in range(1, walls + 1):
-        # Pairs are of interest only where every single wall is proved not to help.
-        broken = [i for i, each in enumerate(repairs) if each.verdict == "unrepaired"]
-        for i, mended in _cures(boards, broken, size, every, solve).items():
-            repairs[i] = mended
+        # Pairs matter only where every single wall is proved not to help.
+        unsolvable = [i for i, each in enumerate(repairs) if each.verdict == "unrepaired"]
+        for i, repaired in _fixes(boards, unsolvable, size, every, solve).items():
+            repairs[i] = repaired
     return repairs
 
 
-def _cures(boards: Tokens, broken: list[int], size: int, every: bool, solve: Solve) -> dict[int, Repair]:
-    """Try all removals of ``size`` walls on the broken boards, in rounds over those that still wait."""
-    cures: dict[int, list[tuple[Cell, ...]]] = {i: [] for i in broken}
-    undecided: dict[int, list[str]] = {i: [] for i in broken}
-    waiting = {i: _removals(boards[i], size) for i in broken}
+def _fixes(boards: Tokens, unsolvable: list[int], size: int, every: bool, solve: Solve) -> dict[int, Repair]:
+    """Try all removals of ``size`` walls on the unsolvable boards, in rounds over those not finished."""
+    fixes: dict[int, list[tuple[Cell, ...]]] = {i: [] for i in unsolvable}
+    undecided: dict[int, list[Result]] = {i: [] for i in unsolvable}
+    waiting = {i: _removals(boards[i], size) for i in unsolvable}
     while waiting:
         share = max(1, (_BATCH if every else _BATCH_FOR_FIRST) // len(waiting))
         trials = [(i, cells) for i, removals in waiting.items() for cells in islice(removals, share)]
@@ -157,32 +159,30 @@ def _cures(boards: Tokens, broken: list[int], size: int, every: bool, solve: Sol
             for cell in cells:
                 variant[cell] = FLOOR
         for (i, cells), result in zip(trials, solve(variants), strict=True):
-            if cures[i] and not every:
+            if fixes[i] and not every:
                 continue
             if result.solved:
-                cures[i].append(cells)
-            elif result.verdict == "unknown":
-                undecided[i].append(result.reason)
+                fixes[i].append(cells)
+            elif result.limit_hit is not None:
+                undecided[i].append(result)
         tried = {i for i, _ in trials}
-        waiting = {i: left for i, left in waiting.items() if i in tried and (every or not cures[i])}
-    return {i: _conclude(cures[i], undecided[i]) for i in broken}
+        waiting = {i: left for i, left in waiting.items() if i in tried and (every or not fixes[i])}
+    return {i: _conclude(fixes[i], undecided[i]) for i in unsolvable}
 
 
-def _conclude(cures: list[tuple[Cell, ...]], undecided: list[str]) -> Repair:
-    reason = ""
-    if undecided:
-        reason = f"{len(undecided)} removal{'s' * (len(undecided) > 1)} undecided: {undecided[0]}"
-    if cures:
-        return Repair("repaired", reason, tuple(cures))
-    return Repair("unknown" if undecided else "unrepaired", reason)
+def _conclude(fixes: list[tuple[Cell, ...]], undecided: list[Result]) -> Repair:
+    if not undecided:
+        return Repair("repaired" if fixes else "unrepaired", walls=tuple(fixes))
+    reason = f"{len(undecided)} removal{'s' * (len(undecided) > 1)} undecided: {undecided[0].reason}"
+    return Repair("repaired" if fixes else "unknown", reason, tuple(fixes), undecided[0].limit_hit)
 
 
 def _removals(board: Tokens, size: int) -> Iterator[tuple[Cell, ...]]:
-    """All sets of ``size`` interior walls in reading order, less those that change nothing.
+    """All sets of ``size`` interior walls in reading order, without those that change nothing.
 
-    A wall with only walls around it opens nothing when it goes, so the rest of its set would do as well.
+    The removal of a wall with only walls around it opens nothing, so the rest of its set would do as well.
     """
-    open_beside = beside(board != WALL)
+    open_beside = neighbours(board != WALL)
     for cells in combinations(interior_walls(board), size):
         opening = [cell for cell in cells if open_beside[cell]]
         if opening and all(cell in opening or _touch(cell, opening[0]) for cell in cells):

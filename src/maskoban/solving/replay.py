@@ -1,11 +1,10 @@
-"""The game's rules in plain Python: play a solution step by step and see whether it solves its level.
+"""The rules of the game in plain Python: play a solution step by step and check whether it solves its level.
 
-Nothing here knows the native core, so that its solutions can be checked by someone who cannot share its bugs.
+This module does not use the native core, so that it can check the core's solutions independently.
 
-A solution is written in LURD: one letter a step, ``l u r d`` for a walk to the left, up, right, down and
-``L U R D`` for a push. Case is part of the notation: a letter whose case disagrees with what happens on the
-board is an error, because a solution that walks where it says it pushes belongs to another level. The edge of
-the grid acts as a wall.
+A solution is written in LURD: one letter per step, ``l u r d`` for a walk to the left, up, right, down and
+``L U R D`` for a push. A letter whose case disagrees with what happens on the board is an error, because such a
+solution belongs to another level. The edge of the grid acts as a wall.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from itertools import groupby
 
 import numpy as np
 
-from maskoban.boards import Level, MaskobanError
+from maskoban.boards import Level
 from maskoban.boards.tiles import (
     BOX,
     BOX_ON_GOAL,
@@ -28,11 +27,12 @@ from maskoban.boards.tiles import (
     WALL,
     Tokens,
 )
+from maskoban.errors import MaskobanError
 
 _STEPS = {"l": (0, -1), "u": (-1, 0), "r": (0, 1), "d": (1, 0)}
 _EXPECTED = "expected one of l, u, r, d, L, U, R, D"
 
-# What is left when the player or the box leaves, and what there is when one arrives.
+# The tile that remains when the player or the box leaves, and the tile when one arrives.
 _WITHOUT_PLAYER = {PLAYER: FLOOR, PLAYER_ON_GOAL: GOAL}
 _WITHOUT_BOX = {BOX: FLOOR, BOX_ON_GOAL: GOAL}
 _WITH_PLAYER = {FLOOR: PLAYER, GOAL: PLAYER_ON_GOAL}
@@ -40,7 +40,7 @@ _WITH_BOX = {FLOOR: BOX, GOAL: BOX_ON_GOAL}
 
 
 class IllegalStepError(MaskobanError):
-    """A step the rules forbid; ``index`` is its place in the solution, counted from 0.
+    """A step the rules forbid; ``index`` is its position in the solution, counted from 0.
 
     >>> str(IllegalStepError(3, "U", "there is no box to push"))
     "step 3 ('U'): there is no box to push"
@@ -53,7 +53,7 @@ class IllegalStepError(MaskobanError):
 
 @dataclass(frozen=True)
 class Counts:
-    """How long a solution is, in the measures players compare."""
+    """The length of a solution in the measures players compare."""
 
     moves: int
     pushes: int
@@ -62,9 +62,9 @@ class Counts:
 
 
 def play(level: Level | Tokens, lurd: str) -> Iterator[Tokens]:
-    """Every position of the game in turn: the level as given, then one board after each step.
+    """Every position of the game: the start, then one board after each step.
 
-    Raises `IllegalStepError` on reaching a step the rules forbid; the positions before it have been given.
+    Raises `IllegalStepError` at a step the rules forbid, after the positions before it.
 
     >>> level = Level.parse("#####\\n#@$.#\\n#####")
     >>> [str(Level(position)).splitlines()[1] for position in play(level, "R")]
@@ -78,7 +78,7 @@ def play(level: Level | Tokens, lurd: str) -> Iterator[Tokens]:
 
 
 def solves(level: Level | Tokens, lurd: str) -> bool:
-    """Whether every box stands on a goal when all steps are played; an illegal one raises `IllegalStepError`.
+    """Whether every box stands on a goal after all steps; an illegal step raises `IllegalStepError`.
 
     >>> solves(Level.parse("#####\\n#@$.#\\n#####"), "R")
     True
@@ -92,15 +92,14 @@ def solves(level: Level | Tokens, lurd: str) -> bool:
 def count(lurd: str) -> Counts:
     """Moves, pushes, box changes and box lines of a solution, read from its letters alone.
 
-    Moves are all steps, walks and pushes. Box changes are the turns the boxes get: pushing A, then B, then A
-    again makes 3. Box lines are the straight pushes: any number of pushes of one box in one direction with no
-    walk between them is one line, however long.
+    Moves are all steps, walks and pushes. Box changes count how often the pushed box changes: A, then B, then A
+    again makes 3. A box line is a run of pushes of one box in one direction without a walk between them.
 
     >>> count("RRurDlddR")
     Counts(moves=9, pushes=4, box_changes=2, box_lines=3)
     """
     row = column = changes = 0
-    box: tuple[int, int] | None = None  # where the box pushed last stands, seen from the player's start
+    box: tuple[int, int] | None = None  # where the last pushed box stands, relative to the player's start
     for index, letter in enumerate(lurd):
         if letter.lower() not in _STEPS:
             raise IllegalStepError(index, letter, _EXPECTED)
@@ -109,7 +108,7 @@ def count(lurd: str) -> Counts:
         if letter.isupper():
             changes += (row, column) != box
             box = (row + down, column + right)
-    # The player cannot turn to another box without changing letter, so equal letters in a row are one line.
+    # The player cannot reach another box without another letter, so equal letters in a row are one line.
     lines = sum(letter.isupper() for letter, _ in groupby(lurd))
     return Counts(len(lurd), sum(map(str.isupper, lurd)), changes, lines)
 
@@ -124,7 +123,7 @@ class _Game:
         self.cells: list[int] = framed.ravel().tolist()
         players = [i for i, tile in enumerate(self.cells) if tile in _WITHOUT_PLAYER]
         if len(players) != 1:
-            raise MaskobanError(f"a game needs exactly one player, not {len(players)}")
+            raise MaskobanError(f"expected exactly one player, got {len(players)}")
         self.player = players[0]
         self.offsets = {letter: down * self.shape[1] + right for letter, (down, right) in _STEPS.items()}
 

@@ -1,32 +1,36 @@
-"""Is a board solvable, and how: the Python face of the native push solver.
+"""The Python interface of the native push solver.
 
 A verdict is ``solved`` with a solution that can be replayed, ``unsolvable`` after an exhausted search or a
 proof, ``unknown`` with the limit that stopped the search, or ``malformed`` with what is wrong. docs/solver.md
-says how it works and defines effort.
+describes the search and defines effort.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, TypeAlias, overload
+from typing import Any, ClassVar, Literal, TypeAlias, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from maskoban import _core
-from maskoban.bars import bar
-from maskoban.boards import Level, MaskobanError, Tokens
-from maskoban.boards.batches import by_shape
-from maskoban.solving.threads import threads_for
+from maskoban._util.cpu import cpu_count
+from maskoban._util.progress import OnProgress
+from maskoban.boards import Level, Tokens
+from maskoban.boards.geometry import group_by_shape
+from maskoban.errors import MaskobanError
 
-MODES = ("any", "pushes", "effort")
+MODES = ("any", "pushes", "effort", "decomposed")
 
 LevelLike: TypeAlias = Level | NDArray[Any]
+LimitHit: TypeAlias = Literal["states", "memory", "time"]
 
-# What the native core can count to; a larger limit is no limit.
-_MOST_STATES, _MOST_MEGABYTES, _MOST_SECONDS = 2**63 - 1, 2**40, 1e9
+# The largest values the native core can hold; a larger limit is no limit.
+_MAX_STATES, _MAX_MEGABYTES, _MAX_SECONDS = 2**63 - 1, 2**40, 1e9
+_MAX_THREADS = 256
 
 
 @dataclass(frozen=True)
@@ -34,7 +38,7 @@ class Limits:
     """What one search may use before it gives up with ``unknown``.
 
     ``states`` counts expanded states, ``megabytes`` bounds the memory of each thread's search, ``seconds`` is
-    wall time a board; the clock is looked at now and then, so a trivial board may be solved within
+    wall time per board. The clock is read every few states, so a trivial board may be solved within
     ``seconds=0``. ``None`` means no limit.
 
     >>> Limits(states=1000).states
@@ -63,7 +67,9 @@ class Result:
     """The verdict on one board; ``pushes`` and ``moves`` are -1 where there is no solution.
 
     ``reason`` says why a board is unknown or malformed, and how an unsolvable one was refuted where no
-    search was needed.
+    search was needed. ``limit_hit`` is the limit that left a board unknown. ``expanded`` counts states; on a board
+    solved in mode "effort" or "decomposed" it is the measure itself. ``boxes_at_once`` belongs to mode "decomposed"
+    and is -1 in all others.
     """
 
     verdict: str
@@ -73,6 +79,8 @@ class Result:
     moves: int
     expanded: int
     seconds: float
+    limit_hit: LimitHit | None = None
+    boxes_at_once: int = -1
 
     @property
     def solved(self) -> bool:
@@ -80,7 +88,7 @@ class Result:
         return self.verdict == "solved"
 
     def as_json(self) -> dict[str, Any]:
-        """By name, with None for what only a solution has."""
+        """The fields by name; what only a solution has is None without one."""
         return {
             "verdict": self.verdict,
             "reason": self.reason,
@@ -89,25 +97,30 @@ class Result:
             "solution": self.solution if self.solved else None,
             "expanded": self.expanded,
             "seconds": round(self.seconds, 6),
+            "limit_hit": self.limit_hit,
         }
 
 
 @dataclass(frozen=True, eq=False)
 class Results(Sequence[Result]):
-    """The verdicts on many boards, one array a quantity; ``results[i]`` is the ``Result`` of board i.
+    """The verdicts on many boards, one array per quantity; ``results[i]`` is the ``Result`` of board i.
 
-    ``verdicts`` holds indices into ``Results.VERDICTS``; ``solutions`` is None when they were not asked for.
+    ``verdicts`` holds indices into ``Results.VERDICTS``, ``limits_hit`` into ``Results.LIMITS``; ``solutions`` is
+    None after ``solve_many(..., solutions=False)``.
     """
 
     verdicts: NDArray[np.uint8]
+    limits_hit: NDArray[np.uint8]
     reasons: list[str]
     pushes: NDArray[np.int32]
     moves: NDArray[np.int32]
+    boxes_at_once: NDArray[np.int32]
     expanded: NDArray[np.int64]
     seconds: NDArray[np.float32]
     solutions: list[str] | None
 
     VERDICTS: ClassVar[tuple[str, ...]] = ("solved", "unsolvable", "unknown", "malformed")
+    LIMITS: ClassVar[tuple[LimitHit | None, ...]] = (None, "states", "memory", "time")
 
     @property
     def solved(self) -> NDArray[np.bool_]:
@@ -123,15 +136,10 @@ class Results(Sequence[Result]):
     def __getitem__(self, index: slice) -> Results: ...
     def __getitem__(self, index: int | slice) -> Result | Results:
         if isinstance(index, slice):
-            return Results(
-                self.verdicts[index],
-                self.reasons[index],
-                self.pushes[index],
-                self.moves[index],
-                self.expanded[index],
-                self.seconds[index],
-                None if self.solutions is None else self.solutions[index],
-            )
+            part: dict[str, Any] = {
+                name: None if column is None else column[index] for name, column in vars(self).items()
+            }
+            return Results(**part)
         return Result(
             verdict=self.VERDICTS[self.verdicts[index]],
             reason=self.reasons[index],
@@ -140,11 +148,13 @@ class Results(Sequence[Result]):
             moves=int(self.moves[index]),
             expanded=int(self.expanded[index]),
             seconds=float(self.seconds[index]),
+            limit_hit=self.LIMITS[self.limits_hit[index]],
+            boxes_at_once=int(self.boxes_at_once[index]),
         )
 
 
 def solve(level: LevelLike, mode: str = "any", limits: Limits | None = None) -> Result:
-    """Solve one board: ``any`` solution fast, fewest ``pushes``, or measure its ``effort`` (``expanded``).
+    """Solve one board: ``any`` solution fast, fewest ``pushes``, or measure its ``effort``, also ``decomposed``.
 
     >>> solve(Level.parse("#####\\n#@$.#\\n#####")).solution
     'R'
@@ -156,66 +166,62 @@ def solve_many(
     boards: NDArray[Any] | Iterable[LevelLike],
     mode: str = "any",
     threads: int | None = None,
-    progress: bool = False,
     limits: Limits | None = None,
     solutions: bool = True,
+    on_progress: OnProgress | None = None,
 ) -> Results:
     """Solve an ``(n, h, w)`` array, or boards of any sizes one after another, on all cores or on ``threads``.
 
-    ``progress`` shows a bar; Ctrl-C stops the whole batch; ``solutions=False`` saves building the texts.
+    Ctrl-C stops the whole batch. ``solutions=False`` saves building the texts.
 
     >>> solve_many([Level.parse("#####\\n#@$.#\\n#####")]).solved.tolist()
     [True]
     """
     if mode not in MODES:
-        raise MaskobanError(f"unknown mode {mode!r}: expected any, pushes or effort")
+        raise MaskobanError(f"unknown mode {mode!r}: expected one of {', '.join(MODES)}")
     threads = threads_for(threads)
     limits = limits or Limits()
     boards = gather(boards)
-    n = len(boards)
-    found = Results(
-        verdicts=np.zeros(n, np.uint8),
-        reasons=[""] * n,
-        pushes=np.zeros(n, np.int32),
-        moves=np.zeros(n, np.int32),
-        expanded=np.zeros(n, np.int64),
-        seconds=np.zeros(n, np.float32),
-        solutions=[""] * n if solutions else None,
-    )
-    done = 0
-    with bar("solving", n, progress) as show:
-        for where, stack in by_shape(boards):
+    n, done = len(boards), 0
+    arrays: dict[str, NDArray[Any]] = {
+        "verdicts": np.zeros(n, np.uint8),
+        "limits_hit": np.zeros(n, np.uint8),
+        "pushes": np.zeros(n, np.int32),
+        "moves": np.zeros(n, np.int32),
+        "boxes_at_once": np.zeros(n, np.int32),
+        "expanded": np.zeros(n, np.int64),
+        "seconds": np.zeros(n, np.float32),
+    }
+    texts: dict[str, list[str]] = {"reasons": [""] * n} | ({"solutions": [""] * n} if solutions else {})
+    report = on_progress or (lambda done, total: None)
+    for where, stack in group_by_shape(boards):
+        part = _core.solve_boards(
+            stack,
+            MODES.index(mode),
+            -1 if limits.states is None else min(int(limits.states), _MAX_STATES),
+            min(int(limits.megabytes), _MAX_MEGABYTES),
+            -1.0 if limits.seconds is None else float(min(limits.seconds, _MAX_SECONDS)),
+            threads,
+            solutions,
+            partial(_report_part, report, done, n),
+        )
+        columns = cast(dict[str, Any], part)
+        for name, array in arrays.items():
+            array[where] = columns[name]
+        for name, column in texts.items():
+            for i, text in zip(where, columns[name], strict=True):
+                column[i] = text
+        done += len(where)
+        report(done, n)
+    return Results(**arrays, reasons=texts["reasons"], solutions=texts.get("solutions"))
 
-            def tell(of_these: int, before: int = done) -> None:
-                show(before + of_these)
 
-            part = _core.solve_boards(
-                stack,
-                MODES.index(mode),
-                -1 if limits.states is None else min(int(limits.states), _MOST_STATES),
-                min(int(limits.megabytes), _MOST_MEGABYTES),
-                -1.0 if limits.seconds is None else float(min(limits.seconds, _MOST_SECONDS)),
-                threads,
-                solutions,
-                tell if progress else None,
-            )
-            done += len(where)
-            show(done)
-            found.verdicts[where] = part["verdicts"]
-            found.pushes[where] = part["pushes"]
-            found.moves[where] = part["moves"]
-            found.expanded[where] = part["expanded"]
-            found.seconds[where] = part["seconds"]
-            for i, reason in zip(where, part["reasons"], strict=True):
-                found.reasons[i] = reason
-            if found.solutions is not None and part["solutions"] is not None:
-                for i, solution in zip(where, part["solutions"], strict=True):
-                    found.solutions[i] = solution
-    return found
+def _report_part(on_progress: OnProgress, before: int, total: int, done: int) -> None:
+    on_progress(before + done, total)
 
 
 def dead_cells(level: LevelLike) -> NDArray[np.bool_]:
-    """The cells from which no box could ever reach a goal, looking at walls only; walls count as dead too.
+    """The cells from which no box can reach a goal, given the walls alone; walls count as dead too.
 
     >>> dead_cells(Level.parse("######\\n#@$. #\\n######"))[1].tolist()
     [True, True, False, False, True, True]
@@ -223,8 +229,19 @@ def dead_cells(level: LevelLike) -> NDArray[np.bool_]:
     return _core.dead_cells(_tokens(level))
 
 
+def threads_for(threads: int | None) -> int:
+    """The number of threads of the native core: ``threads``, at most 256, or one per core.
+
+    >>> threads_for(3), threads_for(1_000_000)
+    (3, 256)
+    """
+    if threads is not None and not _is_count(threads, least=1):
+        raise MaskobanError(f"threads must be a whole number, 1 or more, but is {threads!r}")
+    return min(int(threads or cpu_count()), _MAX_THREADS)
+
+
 def gather(boards: NDArray[Any] | Iterable[LevelLike]) -> Tokens | list[Tokens]:
-    """The tokens of many boards, checked: an (n, h, w) array stays one, all else becomes a list.
+    """The checked tokens of several boards: an (n, h, w) array stays an array, all else becomes a list.
 
     >>> [tokens.shape for tokens in gather(Level.parse(text) for text in ("#@$.#", "@$."))]
     [(1, 5), (1, 3)]
@@ -232,7 +249,7 @@ def gather(boards: NDArray[Any] | Iterable[LevelLike]) -> Tokens | list[Tokens]:
     if isinstance(boards, np.ndarray):
         return _checked(boards, dimensions=3)
     if isinstance(boards, str | Level) or not isinstance(boards, Iterable):
-        raise MaskobanError(f"many boards are wanted, but this is one {type(boards).__name__}")
+        raise MaskobanError(f"expected several boards, got one {type(boards).__name__}")
     return [_tokens(board) for board in boards]
 
 

@@ -1,1 +1,1 @@
-"""The web page on which boards are watched, played and drawn, and the server behind it."""
+"""The web page to play, watch and draw boards, and its server."""

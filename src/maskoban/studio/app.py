@@ -1,59 +1,225 @@
-"""The server: the HTTP API and the page, as one FastAPI application."""
+"""The server of the studio: the HTTP API and the page as one FastAPI application, and how it runs."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import secrets
+import socket
+import sys
+import threading
+import webbrowser
 from base64 import b64decode
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
-from contextlib import aclosing, asynccontextmanager
-from dataclasses import asdict
+from contextlib import aclosing, asynccontextmanager, suppress
 from importlib.resources import files
 from typing import Any, TypeVar
+from urllib.parse import quote
 
-from fastapi import FastAPI, Request
+import uvicorn
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
+from pydantic import BaseModel
+from starlette.exceptions import HTTPException
 
 import maskoban
-from maskoban.boards import Level, MaskobanError
+from maskoban.boards import TILES
 from maskoban.diffusion.model import Model
-from maskoban.diffusion.sampler import blank
-from maskoban.studio import messages, refusals
-from maskoban.studio.drawing import Easel, Reveal, shipped_model
-from maskoban.studio.guard import Door, Guard
-from maskoban.studio.messages import REPAIR_SECONDS
-from maskoban.studio.refusals import RESPONSES, Broken, Busy, Gone
-from maskoban.studio.searches import Searches
-from maskoban.studio.tiles import tile_sheet
+from maskoban.errors import MaskobanError
+from maskoban.pictures.tileset import OUTSIDE, shapes_svg, tile
+from maskoban.studio import limits, schemas
+from maskoban.studio.limits import Access, Broken, Busy
+from maskoban.studio.sampling import Event, SamplingThreads, facts, sample, shipped_model
+from maskoban.studio.solver_pool import SolverPool
+from maskoban.studio.worker import Job
 
 _T = TypeVar("_T")
 
-#: Seconds the solver may take for each board it judges after a drawing.
-JUDGING_SECONDS = 2.0
+#: Seconds that requests under way get when the server stops.
+GRACE = 3
 
-_EVENT = {
-    "type": "object",
-    "required": ["event", "data"],
-    "properties": {
-        "event": {"enum": ["start", "reveal", "finished", "judged", "end", "error"]},
-        "data": {"type": "string", "contentMediaType": "application/json"},
-    },
-}
-_STREAM: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "Server-sent events: start, a reveal for every evaluation, finished, a judged for every "
-        "board, end; or error, where something went wrong on the way",
-        "content": {"text/event-stream": {"schema": _EVENT}},
-    }
-}
 _PICTURES = {"png": "image/png", "svg": "image/svg+xml", "gif": "image/gif"}
 
 
+def _content(*kinds: str) -> dict[int | str, dict[str, Any]]:
+    """A response of other content than JSON, for the OpenAPI description."""
+    return {200: {"description": "Not JSON", "content": {kind: {} for kind in kinds}}}
+
+
+api = APIRouter(prefix="/api", responses=limits.RESPONSES)
+
+
+@api.get("/health")
+async def health(request: Request) -> schemas.Health:
+    """The state of the server."""
+    threads, solvers = request.app.state.threads, request.app.state.solvers
+    return schemas.Health(
+        status="ok",
+        version=maskoban.__version__,
+        model=None if threads.model is None else facts(threads.model),
+        sampling=threads.requests,
+        solving=solvers.jobs,
+    )
+
+
+@api.post("/generate")
+async def generate(request: Request, body: schemas.Generate) -> schemas.SampledBoards:
+    """Sample new boards. The solver judges them when they are finished."""
+    return await _while_connected(request, _collected(_events(request, body)))
+
+
+@api.post("/complete")
+async def complete(request: Request, body: schemas.Complete) -> schemas.SampledBoards:
+    """Fill the ? cells of a board; all other cells stay."""
+    return await _while_connected(request, _collected(_events(request, body)))
+
+
+@api.post("/generate/stream", responses=_content("text/event-stream"), response_class=StreamingResponse)
+async def generate_stream(request: Request, body: schemas.Generate) -> StreamingResponse:
+    """Sample new boards, and send every commit with the probabilities of the seven tiles."""
+    return await _streamed(request, body)
+
+
+@api.post("/complete/stream", responses=_content("text/event-stream"), response_class=StreamingResponse)
+async def complete_stream(request: Request, body: schemas.Complete) -> StreamingResponse:
+    """Fill the ? cells of a board, and send every commit."""
+    return await _streamed(request, body)
+
+
+@api.post("/solve")
+async def solve(request: Request, body: schemas.Solve) -> schemas.Solution:
+    """Solve a board, or prove that it cannot be solved."""
+    return schemas.Solution(**await _solver(request, "solve", body))
+
+
+@api.post("/rate")
+async def rate(request: Request, body: schemas.Rate) -> schemas.Judgement:
+    """Rate the difficulty of a board."""
+    return schemas.Judgement(**await _solver(request, "rate", body))
+
+
+@api.post("/repair")
+async def repair(request: Request, body: schemas.Repair) -> schemas.Repaired:
+    """Find the interior walls whose removal makes an unsolvable board solvable."""
+    return schemas.Repaired(**await _solver(request, "repair", body))
+
+
+@api.post("/dead-cells")
+async def dead_cells(request: Request, body: schemas.DeadCells) -> schemas.Dead:
+    """The cells from which a box can reach no goal, whatever the other boxes do."""
+    return schemas.Dead(**await _solver(request, "dead-cells", body))
+
+
+@api.post("/convert")
+async def convert(request: Request, body: schemas.Convert) -> schemas.Converted:
+    """Read levels of any format, and write them in another."""
+    return schemas.Converted(**await _solver(request, "convert", body))
+
+
+@api.post("/picture", responses=_content(*_PICTURES.values()), response_class=Response)
+async def picture(request: Request, body: schemas.Picture) -> Response:
+    """A board as PNG or SVG, or its solution as an animated GIF."""
+    found = await _solver(request, "picture", body)
+    return Response(b64decode(found["data"]), media_type=_PICTURES[body.format])
+
+
+async def _solver(request: Request, kind: str, body: BaseModel) -> Job:
+    return await _while_connected(request, request.app.state.solvers.run(kind, **body.model_dump()))
+
+
+async def _while_connected(request: Request, work: Awaitable[_T]) -> _T:
+    """The result of the work; it is cancelled when the client disconnects."""
+
+    async def disconnected() -> None:
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+
+    task, left = asyncio.ensure_future(work), asyncio.ensure_future(disconnected())
+    try:
+        await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
+        if task.done():
+            return task.result()
+        raise HTTPException(400, "the client has left")
+    finally:
+        task.cancel()
+        left.cancel()
+
+
+def _events(request: Request, body: schemas.Generate) -> AsyncGenerator[Event, None]:
+    async def judge(board: str) -> schemas.Judgement:
+        solvers = request.app.state.solvers
+        return schemas.Judgement(**await solvers.run("rate", board=board, seconds=limits.JUDGE_SECONDS))
+
+    return sample(request.app.state.threads, judge, body)
+
+
+async def _collected(events: AsyncGenerator[Event, None]) -> schemas.SampledBoards:
+    boards: list[dict[str, Any]] = []
+    facts: dict[str, Any] = {}
+    async with aclosing(events):
+        async for name, data in events:
+            if name == "judged" and data["kept"]:
+                boards.append(data)
+            elif name in ("start", "end"):
+                facts |= data
+    boards.sort(key=lambda board: board["number"])  # one that the critic accepted late comes last
+    return schemas.SampledBoards(**facts, boards=[schemas.SampledBoard(**board) for board in boards])
+
+
+async def _streamed(request: Request, body: schemas.Generate) -> StreamingResponse:
+    events = _events(request, body)
+    # The first event comes before the response begins, so that a refusal has its own status.
+    first = await _while_connected(request, anext(events))
+
+    async def stream() -> AsyncIterator[str]:
+        async with aclosing(events):
+            yield _sent(first)
+            try:
+                async for event in events:
+                    yield _sent(event)
+            except (MaskobanError, Busy, Broken) as error:
+                yield _sent(("error", {"message": str(error)}))
+
+    return StreamingResponse(stream(), media_type="text/event-stream")
+
+
+def _sent(event: Event) -> str:
+    name, data = event
+    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+
+
+def tile_sheet() -> str:
+    """The tiles of every picture as one SVG: a column a token, a row a look.
+
+    >>> tile_sheet()[:44]
+    '<svg xmlns="http://www.w3.org/2000/svg" widt'
+    """
+    columns, rows, side = TILES + 1, OUTSIDE, 64
+    cells = (
+        f'<svg x="{token}" y="{look}" width="1" height="1" viewBox="0 0 1 1">{shapes_svg(tile(token, look))}</svg>'
+        for look in range(rows)
+        for token in range(columns)
+    )
+    size = f'width="{columns * side}" height="{rows * side}" viewBox="0 0 {columns} {rows}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(cells)}</svg>\n'
+
+
+def page_files() -> dict[str, tuple[bytes, str]]:
+    """Every file of the page by its address: its content and media type."""
+    kinds = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+    found = {"/tiles.svg": (tile_sheet().encode(), "image/svg+xml")}
+    for file in files("maskoban.studio").joinpath("page").iterdir():
+        if kind := kinds.get(file.name[file.name.rfind(".") :]):
+            found["/" if file.name == "index.html" else f"/{file.name}"] = file.read_bytes(), kind
+    return found
+
+
 def create_app(
-    load_model: Callable[[], Model] = shipped_model, door: Door | None = None, capacity: int = 64
+    load_model: Callable[[], Model] = shipped_model,
+    access: Access | None = None,
+    solver_jobs: int = limits.SOLVER_JOBS,
 ) -> FastAPI:
-    """The application, with its own threads and solver processes while it runs.
+    """The application. It has its own threads and solver processes while it runs.
 
     >>> create_app().title
     'maskoban studio'
@@ -61,227 +227,72 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        app.state.easel, app.state.searches = Easel(load_model), Searches(capacity)
-        warming = asyncio.create_task(app.state.searches.quick.warm())
+        threads, solvers = SamplingThreads(load_model), SolverPool(solver_jobs)
+        app.state.threads, app.state.solvers = threads, solvers
+        warming = asyncio.create_task(solvers.warm())
         yield
         warming.cancel()
         await asyncio.gather(warming, return_exceptions=True)
-        app.state.easel.close()
-        await app.state.searches.close()
+        threads.close()
+        await solvers.close()
 
     app = FastAPI(
         title="maskoban studio",
         version=maskoban.__version__,
-        description="Draw, complete, solve, repair, rate and convert Sokoban boards.",
+        description="Sample, complete, solve, repair, rate and convert Sokoban boards.",
         lifespan=lifespan,
         openapi_url="/api/openapi.json",
-        docs_url=None,  # these pages load scripts from elsewhere
+        docs_url=None,  # these pages load scripts from other sites
         redoc_url=None,
     )
-    refusals.install(app)
-    app.add_middleware(Guard, door=door or Door())
-    _add_drawing(app)
-    _add_judging(app)
-    _add_files(app)
-    _add_page(app)
+    limits.add_refusals(app)
+    app.add_middleware(limits.Guard, access=access or Access())
+    app.include_router(api)
+    for address, (content, kind) in page_files().items():
+        response = Response(content, media_type=f"{kind}; charset=utf-8")
+        app.add_api_route(
+            address, lambda response=response: response, include_in_schema=False, methods=["GET", "HEAD"]
+        )
     return app
 
 
-def _add_drawing(app: FastAPI) -> None:
-    """Where boards come from."""
+class _Server(uvicorn.Server):
+    """Ends the work of the requests under way before it waits for them."""
 
-    @app.get("/api/health", responses=RESPONSES)
-    async def health() -> messages.Health:
-        """Whether the server is there, and how busy."""
-        model = app.state.easel.model
-        facts = model and messages.ModelFacts(name=model.name, height=model.height, width=model.width)
-        return messages.Health(
-            status="ok",
-            version=maskoban.__version__,
-            model=facts,
-            drawing=app.state.easel.inside,
-            solving=app.state.searches.inside,
-        )
-
-    @app.post("/api/generate", responses=RESPONSES)
-    async def generate(request: Request, asked: messages.Generate) -> messages.DrawnBoards:
-        """Draw new boards; the solver judges them afterwards."""
-        return await _while_connected(request, _finished(app, asked, None))
-
-    @app.post("/api/complete", responses=RESPONSES)
-    async def complete(request: Request, asked: messages.Complete) -> messages.DrawnBoards:
-        """Fill the ? cells of a half-drawn board; every other cell stays as it is."""
-        return await _while_connected(request, _finished(app, asked, Level.parse(asked.board)))
-
-    @app.post("/api/generate/stream", responses=RESPONSES | _STREAM, response_class=StreamingResponse)
-    async def generate_stream(request: Request, asked: messages.Generate) -> StreamingResponse:
-        """Draw new boards and tell every commit, with the probabilities of the seven tiles at it."""
-        return await _streamed(app, request, asked, None)
-
-    @app.post("/api/complete/stream", responses=RESPONSES | _STREAM, response_class=StreamingResponse)
-    async def complete_stream(request: Request, asked: messages.Complete) -> StreamingResponse:
-        """Complete a half-drawn board and tell every commit."""
-        return await _streamed(app, request, asked, Level.parse(asked.board))
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        state = self.config.app.state  # type: ignore[union-attr]
+        state.threads.stop()
+        state.solvers.stop()
+        await super().shutdown(sockets)
 
 
-def _add_judging(app: FastAPI) -> None:
-    """What is found out about boards."""
-
-    @app.post("/api/solve", responses=RESPONSES)
-    async def solve(request: Request, asked: messages.Solve) -> messages.Solution:
-        """Solve a board, or prove that it cannot be solved."""
-        job = {"kind": "solve", "board": asked.board, "mode": asked.mode}
-        found = await _while_connected(request, app.state.searches.search(job, asked.seconds))
-        return messages.Solution(**found)
-
-    @app.post("/api/rate", responses=RESPONSES)
-    async def rate(request: Request, asked: messages.Rate) -> messages.Judgement:
-        """Say how hard a board is, and why."""
-        job = {"kind": "rate", "board": asked.board}
-        found = await _while_connected(request, app.state.searches.search(job, asked.seconds))
-        return messages.Judgement(**found)
-
-    @app.post("/api/repair", responses=RESPONSES)
-    async def repair(request: Request, asked: messages.Repair) -> messages.Repaired:
-        """Find the interior walls whose removal makes an unsolvable board solvable."""
-        job = {"kind": "repair", "board": asked.board, "walls": asked.walls, "all": asked.all}
-        found = await _while_connected(request, app.state.searches.long(job, REPAIR_SECONDS))
-        if found is None:
-            reason = f"time limit of {REPAIR_SECONDS:g} seconds reached"
-            return messages.Repaired(verdict="unknown", reason=reason, walls=[], board=None)
-        return messages.Repaired(**found)
-
-    @app.post("/api/dead-cells", responses=RESPONSES)
-    async def dead_cells(request: Request, asked: messages.DeadCells) -> messages.Dead:
-        """The cells from which no box could ever reach a goal, looking at walls only."""
-        job = {"kind": "dead-cells", "board": asked.board}
-        return messages.Dead(**await _while_connected(request, app.state.searches.short(job)))
+def server(app: FastAPI) -> uvicorn.Server:
+    """A server for the app, to run on sockets that listen already."""
+    quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
+    return _Server(uvicorn.Config(app, timeout_graceful_shutdown=GRACE, lifespan="on", **quiet))
 
 
-def _add_files(app: FastAPI) -> None:
-    """Where boards go."""
-
-    @app.post("/api/convert", responses=RESPONSES)
-    async def convert(request: Request, asked: messages.Convert) -> messages.Converted:
-        """Read levels of any format, and write them in another."""
-        job = {"kind": "convert", **asked.model_dump()}
-        return messages.Converted(**await _while_connected(request, app.state.searches.short(job)))
-
-    content: dict[str, Any] = {kind: {} for kind in _PICTURES.values()}
-    pictures: dict[int | str, dict[str, Any]] = {200: {"description": "The picture", "content": content}}
-
-    @app.post("/api/picture", responses=RESPONSES | pictures, response_class=Response)
-    async def picture(request: Request, asked: messages.Picture) -> Response:
-        """A board as PNG or SVG, or its solution as an animated GIF."""
-        job = {"kind": "picture", **asked.model_dump()}
-        found = await _while_connected(request, app.state.searches.long(job, REPAIR_SECONDS))
-        if found is None:
-            raise MaskobanError(f"this took longer than {REPAIR_SECONDS:g} seconds")
-        return Response(b64decode(found["data"]), media_type=_PICTURES[asked.format])
+def run(host: str, port: int, token: str | None, browser: bool) -> None:
+    """Serve until Ctrl-C. A server that other machines can reach has a token, a random one by default."""
+    if token is None:
+        token = "" if Access(host).local else secrets.token_urlsafe(16)
+    if not token.isascii():
+        raise MaskobanError("--token: expected ASCII letters, because it is sent in a header")
+    with _listen(host, port) as listener:
+        name = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
+        query = f"?token={quote(token, safe='')}" if token else ""
+        address = f"http://{name}:{listener.getsockname()[1]}/{query}"
+        print(f"maskoban studio: {address} (Ctrl-C ends it)", file=sys.stderr, flush=True)
+        if browser:
+            threading.Timer(0.5, webbrowser.open, [address]).start()
+        with suppress(KeyboardInterrupt):
+            server(create_app(access=Access(host, token))).run([listener])
 
 
-def _add_page(app: FastAPI) -> None:
-    """The page: a handful of files, read once, each at its own address and nothing else at any other."""
-    kinds = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-    for file in files("maskoban.studio").joinpath("page").iterdir():
-        kind = kinds.get(file.name[file.name.rfind(".") :])
-        if kind is None:
-            continue
-        address = "/" if file.name == "index.html" else f"/{file.name}"
-        app.add_api_route(
-            address, _file(file.read_bytes(), kind), include_in_schema=False, methods=["GET", "HEAD"]
-        )
-    sheet = _file(tile_sheet().encode(), "image/svg+xml")
-    app.add_api_route("/tiles.svg", sheet, include_in_schema=False, methods=["GET", "HEAD"])
-
-
-def _file(content: bytes, kind: str) -> Callable[[], Response]:
-    return lambda: Response(content, media_type=f"{kind}; charset=utf-8")
-
-
-async def _while_connected(request: Request, work: Awaitable[_T]) -> _T:
-    """What the work gives; it is cancelled when the client goes away."""
-
-    async def leaving() -> None:
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-
-    task, left = asyncio.ensure_future(work), asyncio.ensure_future(leaving())
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        await asyncio.wait({task, left}, return_when=asyncio.FIRST_COMPLETED)
-        if task.done():
-            return task.result()
-        raise Gone
-    finally:
-        task.cancel()
-        left.cancel()
-
-
-def _seed(asked: messages.Drawing) -> int:
-    return secrets.randbelow(1_000_000) if asked.seed is None else asked.seed
-
-
-async def _judge(app: FastAPI, board: Level) -> messages.Judgement:
-    job = {"kind": "rate", "board": str(board)}
-    return messages.Judgement(**await app.state.searches.search(job, JUDGING_SECONDS))
-
-
-async def _finished(app: FastAPI, asked: messages.Drawing, start: Level | None) -> messages.DrawnBoards:
-    seed = _seed(asked)
-    boards: list[Level] = []
-    drawing = app.state.easel.draw(start, asked.count, seed, asked.temperature, asked.polish)
-    async with aclosing(drawing) as events:
-        async for event in events:
-            if isinstance(event, list):
-                boards = event
-    drawn = [
-        messages.Drawn(number=number, board=str(board), judgement=await _judge(app, board))
-        for number, board in enumerate(boards)
-    ]
-    return messages.DrawnBoards(seed=seed, model=app.state.easel.model.name, boards=drawn)
-
-
-async def _streamed(
-    app: FastAPI, request: Request, asked: messages.Drawing, start: Level | None
-) -> StreamingResponse:
-    events = _events(app, asked, start)
-    # The first event is made before the answer begins, so that a refusal can still be one with its own status.
-    first = await _while_connected(request, anext(events))
-
-    async def stream() -> AsyncIterator[str]:
-        async with aclosing(events):
-            yield first
-            try:
-                async for event in events:
-                    yield event
-            except (MaskobanError, Busy, Broken) as error:
-                yield _event("error", message=str(error))
-
-    return StreamingResponse(stream(), media_type="text/event-stream")
-
-
-async def _events(app: FastAPI, asked: messages.Drawing, start: Level | None) -> AsyncGenerator[str, None]:
-    seed = _seed(asked)
-    boards: list[Level] = []
-    began = False
-    drawing = app.state.easel.draw(start, asked.count, seed, asked.temperature, asked.polish)
-    async with aclosing(drawing) as told:
-        async for event in told:
-            if not began:
-                began = True
-                model = app.state.easel.model
-                board = start or Level(blank(model.denoiser, 1)[0])
-                yield _event("start", seed=seed, count=asked.count, model=model.name, board=str(board))
-            if isinstance(event, Reveal):
-                yield _event("reveal", **asdict(event))
-            else:
-                boards = event
-    yield _event("finished", boards=[str(board) for board in boards])
-    for number, board in enumerate(boards):
-        judgement = await _judge(app, board)
-        yield _event("judged", number=number, judgement=judgement.model_dump())
-    yield _event("end")
-
-
-def _event(name: str, **data: Any) -> str:
-    return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
+        return socket.create_server((host, port), family=family, backlog=2048)
+    except OSError as error:
+        reason = str(error.strerror or error).partition(" (")[0]
+        raise MaskobanError(f"cannot listen on {host}, port {port}: {reason}") from None

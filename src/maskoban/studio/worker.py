@@ -1,7 +1,7 @@
-"""A solver process: one job a line comes in as JSON, one answer a line goes out.
+"""A solver process: reads jobs from its input, one JSON object a line, and writes one line for each.
 
-Searches run in processes of their own so that a slow one never holds up the server, can be ended at any moment,
-and takes its memory with it. A worker leaves when its input ends, so none outlives the server for long.
+Searches run in processes of their own, so that the server can end a search at any moment, with its memory. A worker
+ends when its input ends, so none outlives the server for long.
 """
 
 from __future__ import annotations
@@ -12,25 +12,21 @@ import signal
 import sys
 import tempfile
 from base64 import b64decode, b64encode
-from binascii import Error as NoBase64
+from binascii import Error as Base64Error
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from maskoban.boards import FORMATS, Level, LevelFileError, MaskobanError, detect
+from maskoban.boards import FORMATS, Level, stream_file
+from maskoban.errors import FileError, MaskobanError
 from maskoban.solving import Limits, dead_cells, rate, repair, solve, solves
 
 Job = dict[str, Any]
 
-#: Levels one conversion may hold, letters of all of them together, and steps an animation may show.
-MAX_LEVELS = 10_000
-MAX_LETTERS = 4_000_000
-MAX_STEPS = 1500
-
 
 def answer(job: Job) -> Job:
-    """The answer to a job, or the sentence that refuses it.
+    """The result of a job, or ``refused`` with the reason.
 
     >>> answer({"kind": "solve", "board": "@$.", "mode": "any", "seconds": 1, "megabytes": 64})["solution"]
     'R'
@@ -57,99 +53,83 @@ def _rate(job: Job) -> Job:
 
 def _repair(job: Job) -> Job:
     level = Level.parse(job["board"])
-    mended = repair(level, job["walls"], job["all"], threads=1, limits=_limits(job))
-    board = str(mended.apply(level)) if mended.verdict == "repaired" else None
-    return {**asdict(mended), "board": board}
+    found = repair(level, job["walls"], job["all"], threads=1, limits=_limits(job))
+    board = str(found.apply(level)) if found.verdict == "repaired" else None
+    return {**asdict(found), "board": board}
 
 
 def _dead_cells(job: Job) -> Job:
     level = Level.parse(job["board"])
-    dead = dead_cells(level) & (level.tokens != 0)  # that walls take no box needs no telling
+    dead = dead_cells(level) & (level.tokens != 0)  # without the walls
     return {"dead": [[int(row), int(column)] for row, column in zip(*dead.nonzero(), strict=True)]}
 
 
 def _convert(job: Job) -> Job:
-    levels = _read(job["content"], job["encoding"]) if job["levels"] is None else _levels(job["levels"])
-    described = [
-        {
-            "board": str(level),
-            "title": level.title,
-            "author": level.author,
-            "comment": level.comment,
-            "solutions": list(level.solutions),
-        }
-        for level in levels
-    ]
-    out = io.BytesIO()
-    FORMATS[job["to"]].write(out, levels)
-    if job["to"] in ("npz", "npy"):
-        return {"levels": described, "content": b64encode(out.getvalue()).decode(), "encoding": "base64"}
-    return {"levels": described, "content": out.getvalue().decode(), "encoding": "text"}
+    levels = _read(job) if job["levels"] is None else list(map(_level, job["levels"]))
+    fields = ("title", "author", "comment", "solutions")
+    read = [{"board": str(level), **{name: getattr(level, name) for name in fields}} for level in levels]
+    out, to = io.BytesIO(), FORMATS[job["to"]]
+    to.write(out, levels)
+    if to.is_text:
+        return {"levels": read, "content": out.getvalue().decode(), "encoding": "text"}
+    return {"levels": read, "content": b64encode(out.getvalue()).decode(), "encoding": "base64"}
 
 
-def _levels(given: list[Job]) -> list[Level]:
-    return [
-        Level(
-            Level.parse(one["board"]).tokens,
-            one["title"],
-            one["author"],
-            one["comment"],
-            tuple(one["solutions"]),
-        )
-        for one in given
-    ]
+def _level(given: Job) -> Level:
+    tokens = Level.parse(given["board"]).tokens
+    return Level(tokens, given["title"], given["author"], given["comment"], tuple(given["solutions"]))
 
 
-def _read(content: str, encoding: str) -> list[Level]:
+def _read(job: Job) -> list[Level]:
+    """The levels of a file. They are counted while they are read: a short file may hold millions."""
+    content, most, letters = job["content"], job["max_letters"], 0
     try:
-        data = b64decode(content, validate=True) if encoding == "base64" else content.encode()
-    except (NoBase64, ValueError):
+        data = b64decode(content, validate=True) if job["encoding"] == "base64" else content.encode()
+    except (Base64Error, ValueError):
         raise MaskobanError("the content is not base64") from None
     levels: list[Level] = []
-    letters = 0
-    for level in FORMATS[detect(data[:4096])].read(io.BytesIO(data), "content"):
-        if len(levels) == MAX_LEVELS:
-            raise LevelFileError("content", f"more than {MAX_LEVELS:,} levels; send fewer at a time")
-        # Counted while they are read: a short file may stand for an endless one.
+    for level in stream_file(io.BytesIO(data), "content"):
+        if len(levels) == job["max_levels"]:
+            raise FileError("content", f"more than {job['max_levels']:,} levels; send fewer at a time")
         letters += level.tokens.size + len(level.comment) + sum(map(len, level.solutions))
-        if letters > MAX_LETTERS:
-            raise LevelFileError(
-                "content", f"more than {MAX_LETTERS:,} letters once unpacked; send less at a time"
-            )
+        if letters > most:
+            raise FileError("content", f"more than {most:,} letters once unpacked; send less at a time")
         levels.append(level)
-    if not levels:
-        raise LevelFileError("content", "no level in it; expected at least one board")
     return levels
 
 
 def _picture(job: Job) -> Job:
+    return {"data": b64encode(_picture_bytes(job)).decode()}
+
+
+def _picture_bytes(job: Job) -> bytes:
     from maskoban.pictures import board_image, board_svg, solution_gif
 
     level = Level.parse(job["board"])
-    # Large boards get smaller cells, so that no picture grows beyond what a browser likes to show.
+    # Large boards get smaller cells, so that the picture stays below 1,600 pixels.
     cell = max(8, min(48, 1600 // max(level.shape)))
     if job["format"] == "svg":
-        return {"data": b64encode(board_svg(level.tokens, cell).encode()).decode()}
+        return board_svg(level.tokens, cell).encode()
     if job["format"] == "png":
         out = io.BytesIO()
         board_image(level.tokens, cell).save(out, "PNG")
-        return {"data": b64encode(out.getvalue()).decode()}
-    steps = job["solution"]
-    if not steps:
+        return out.getvalue()
+    moves, most = job["solution"], job["max_moves"]
+    if not moves:
         found = solve(level, "pushes", _limits(job))
         if not found.solved:
             raise MaskobanError(f"there is no solution to animate: the board is {found.verdict}")
-        steps = found.solution
-    if len(steps) > MAX_STEPS:
+        moves = found.solution
+    if len(moves) > most:
         raise MaskobanError(
-            f"a solution of {len(steps)} steps is too long to animate; expected at most {MAX_STEPS}"
+            f"a solution of {len(moves)} moves is too long to animate; expected at most {most}"
         )
-    if not solves(level, steps):
-        raise MaskobanError("these steps do not solve the board")
+    if not solves(level, moves):
+        raise MaskobanError("these moves do not solve the board")
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "solution.gif"
-        solution_gif(level, steps, path, cell=max(8, min(32, 800 // max(level.shape))))
-        return {"data": b64encode(path.read_bytes()).decode()}
+        solution_gif(level, moves, path, cell=max(8, min(32, 800 // max(level.shape))))
+        return path.read_bytes()
 
 
 _KINDS: dict[str, Callable[[Job], Job]] = {
@@ -162,10 +142,11 @@ _KINDS: dict[str, Callable[[Job], Job]] = {
 }
 
 
-def main() -> None:
-    """Answer jobs until there are no more."""
-    # Ctrl-C in a terminal reaches every process of it; ending is the server's business.
+def main(answer: Callable[[Job], Job] = answer) -> None:
+    """Write an empty line, then answer jobs until the input ends."""
+    # Ctrl-C in a terminal reaches every process; the server ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    print(flush=True)
     for line in sys.stdin.buffer:
         sys.stdout.buffer.write(json.dumps(answer(json.loads(line))).encode() + b"\n")
         sys.stdout.buffer.flush()

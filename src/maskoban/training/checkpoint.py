@@ -1,6 +1,6 @@
-"""Training state on disk: everything an interrupted run needs to go on as if nothing had happened.
+"""Checkpoints: the state of a run on disk, complete enough to resume exactly.
 
-A checkpoint is one safetensors file, ``state.safetensors``, or several when a largest size is asked for:
+A checkpoint is one safetensors file, ``state.safetensors``, or several where a largest size is given:
 ``state-5000-1-of-3.safetensors`` and so on for step 5000. Names inside: ``net.*``, ``ema.*``, and
 ``<optimiser>.<parameter>.<moment>``. The metadata of every file holds the preset, the step and the seconds trained.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,12 +17,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from maskoban.boards.errors import MaskobanError
-from maskoban.diffusion.network import Network, build_network
-from maskoban.diffusion.shipped import shipped_folder
-from maskoban.diffusion.tensorfile import save_tensors
-from maskoban.diffusion.weight_files import load_folder, part_names
-from maskoban.training.presets import Preset
+from maskoban.diffusion.loading import shipped_folder
+from maskoban.errors import MaskobanError
+from maskoban.nn.networks import Network, build_network
+from maskoban.nn.weight_files import load_folder, part_names, save_tensors
+from maskoban.training.config import Preset, load_preset
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Progress:
 
 
 def new_network(preset: Preset) -> Network:
-    """The preset's network, freshly initialised from the preset's seed."""
+    """The preset's network, initialised from its seed."""
     torch.manual_seed(preset.seed)
     return build_network(dataclasses.asdict(preset))
 
@@ -45,13 +45,13 @@ def save_checkpoint(
     network: nn.Module,
     ema: dict[str, Tensor] | None,
     optimizers: dict[str, torch.optim.Optimizer],
-    extra: dict[str, object] | None = None,
+    extra: Mapping[str, object] | None = None,
     compact: bool = False,
     largest: int | None = None,
 ) -> None:
-    """Write the whole state; ``compact`` keeps moments in bf16, ``largest`` splits by bytes.
+    """Write the whole state. ``compact`` stores moments in bf16, ``largest`` is the most bytes of a file.
 
-    Whatever goes wrong on the way, the folder holds a whole checkpoint: the old one goes when the new one is there.
+    The old checkpoint is deleted when the new one is complete, so the folder holds a complete one at any time.
     """
     tensors: dict[str, Tensor] = {f"net.{name}": p for name, p in network.state_dict().items()}
     for name, value in (ema or {}).items():
@@ -60,10 +60,10 @@ def save_checkpoint(
     for key, optimizer in optimizers.items():
         for p, state in optimizer.state.items():
             for moment, value in state.items():
-                kept = value if torch.is_tensor(value) else torch.tensor(float(value))
-                if compact and kept.ndim > 0:
-                    kept = kept.bfloat16()
-                tensors[f"{key}.{names[p]}.{moment}"] = kept
+                stored = value if torch.is_tensor(value) else torch.tensor(float(value))
+                if compact and stored.ndim > 0:
+                    stored = stored.bfloat16()
+                tensors[f"{key}.{names[p]}.{moment}"] = stored
     metadata = {
         "preset": json.dumps(dataclasses.asdict(preset)),
         "progress": json.dumps(dataclasses.asdict(progress)),
@@ -84,7 +84,7 @@ def save_checkpoint(
 
 
 def split_by_size(tensors: dict[str, Tensor], largest: int | None) -> list[dict[str, Tensor]]:
-    """Greedy: tensors in order, a new part whenever the next would not fit."""
+    """The tensors in order, with a new part whenever the next would not fit."""
     parts: list[dict[str, Tensor]] = [{}]
     size = 0
     for name, tensor in tensors.items():
@@ -98,13 +98,10 @@ def split_by_size(tensors: dict[str, Tensor], largest: int | None) -> list[dict[
 
 
 def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, dict[str, Any]]:
-    """All tensors of a checkpoint folder (or of one weights file), its preset and how far it is."""
+    """The tensors of a checkpoint folder or weights file, its preset, its progress, and the trainer's own state."""
     tensors, metadata = load_folder(place)
     try:
-        settings = json.loads(metadata["preset"])
-        settings["betas"] = tuple(settings["betas"])
-        settings.setdefault("time_power", 1.0)  # runs from before there was a choice
-        preset = Preset(**settings)
+        preset = load_preset(json.loads(metadata["preset"]))
         progress = Progress(**json.loads(metadata["progress"]))
         extra = json.loads(metadata.get("extra", "{}"))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
@@ -113,7 +110,7 @@ def load_checkpoint(place: Path) -> tuple[dict[str, Tensor], Preset, Progress, d
 
 
 def named_folder(model: str | Path) -> Path:
-    """The folder of a model in the package by its bare name, or the place itself.
+    """The folder of a shipped model by its bare name, or the path itself.
 
     >>> named_folder("best").parent.name, named_folder("./best").parent.name
     ('weights', '')
@@ -124,11 +121,12 @@ def named_folder(model: str | Path) -> Path:
 def restore_optimizer(
     key: str, optimizer: torch.optim.Optimizer, network: nn.Module, tensors: dict[str, Tensor]
 ) -> None:
-    """Put back an optimiser's moments, in the dtype the optimiser keeps them in."""
+    """Restore an optimiser's moments in fp32."""
     for name, p in network.named_parameters():
         start = f"{key}.{name}."
         for full, value in tensors.items():
             if full.startswith(start):
-                moment = full.removeprefix(start)
                 on_device = value.ndim > 0 or optimizer.defaults.get("capturable", False)
-                optimizer.state[p][moment] = value.float().to(p.device if on_device else "cpu")
+                optimizer.state[p][full.removeprefix(start)] = value.float().to(
+                    p.device if on_device else "cpu"
+                )

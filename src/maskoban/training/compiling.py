@@ -1,8 +1,8 @@
-"""Compiling what is trained, and holding its gradients against those of the same thing in plain torch.
+"""The compiled training step: torch.compile, CUDA graphs, and a check of its gradients against plain torch.
 
-A compiler can be wrong without a word, and a run on a wrong gradient has a loss curve like any other. (It happened:
-the gain of one of our norms followed something else than its gradient for 80,000 steps. torch 2.10 and 2.11 may put a
-sum over rows and a sum over columns into one kernel, and then never write the gradient of a parameter's slice,
+A compiler can be wrong silently, and a run on a wrong gradient has a loss curve like any other. (It happened: the gain
+of one of our norms followed something other than its gradient for 80,000 steps. torch 2.10 and 2.11 may put a sum over
+rows and a sum over columns into one kernel and then never write the gradient of a parameter's slice,
 https://github.com/pytorch/pytorch/issues/193061; that gain is such a slice.)
 """
 
@@ -14,24 +14,24 @@ from collections.abc import Callable, Iterator, Mapping
 import torch
 from torch import Tensor
 
-from maskoban.boards.errors import MaskobanError
-from maskoban.diffusion.fusing import plainly
-from maskoban.diffusion.network import Network
-from maskoban.interrupting import uninterrupted
+from maskoban._util.signals import defer_interrupt
+from maskoban.errors import MaskobanError
+from maskoban.nn.layers import plain_torch
+from maskoban.nn.networks import Network
 
-#: How far a gradient may lie from plain torch's, as a share of its size. Both are rounded, to two or three digits in
-#: bf16; at the weights a run begins with they differ by less than a hundredth.
+#: The largest relative error of a gradient. Both sides are rounded, in bf16 to two or three digits; at fresh weights
+#: they differ by less than a hundredth.
 TOLERANCE = 0.05
 
-#: A part whose gradient is a smaller share than this of all together is measured by this share.
+#: A part whose gradient is a smaller share of the total norm is measured against this share.
 _LEAST = 1e-3
 
-#: How far the weights are moved, each on its own, before gradients are compared.
+#: The standard deviation of the noise added to fresh weights: where a network starts at zero, most gradients are zero.
 _STIRRED = 0.01
 
 
 def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """``torch.compile``, for what has a gradient: without sums of both kinds in one kernel."""
+    """``torch.compile`` for functions with a gradient, without both kinds of sums in one kernel."""
     options = {"triton.mix_order_reduction": False}
     known = torch._inductor.list_options()
     return torch.compile(
@@ -39,14 +39,14 @@ def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     )
 
 
-def prove_gradients(
+def check_gradients(
     network: Network, fresh: Network, made: Callable[[], Tensor], plain: Callable[[], Tensor]
 ) -> float:
-    """Hold the gradients of a compiled loss against those of the same in plain torch; returns how far the worst is off.
+    """Compare the gradients of a compiled loss with those of the same loss in plain torch; returns the largest error.
 
-    Every part of a parameter is held on its own (:func:`gradients`). Where one is wrong, this raises, and names it.
-    They are taken at the weights of a ``fresh`` network, for no code depends on the weights and learned ones make
-    rounding loud; a little off them, for where a network begins with zeros most gradients are zero as well.
+    Every part of a parameter is compared on its own (:func:`gradients`); a wrong one is an error that names it. The
+    comparison is made near the weights of a ``fresh`` network: code does not depend on the weights, and trained ones
+    amplify rounding.
     """
     own = [p.detach().clone() for p in network.parameters()]
     begun = [p.detach() + _STIRRED * torch.randn_like(p) for p in fresh.to(own[0].device).parameters()]
@@ -65,25 +65,25 @@ def prove_gradients(
 
 
 def _put(network: Network, weights: list[Tensor]) -> None:
-    with uninterrupted(), torch.no_grad():
+    with defer_interrupt(), torch.no_grad():
         for p, value in zip(network.parameters(), weights, strict=True):
             p.copy_(value)
 
 
 def _errors(network: Network, made: Callable[[], Tensor], plain: Callable[[], Tensor]) -> dict[str, float]:
-    gradients(network, made)  # compiles, and takes its memory
-    # What is given back here the next gradients may be written to: one that is not written then shows.
+    gradients(network, made)  # compiles, and allocates its memory
+    # The next gradients may be written to this memory once it is free: one that is not written is then NaN.
     poison = [torch.full_like(p, math.nan) for p in network.parameters() for _ in range(4)]
     del poison
     mine = gradients(network, made)
-    with plainly():
+    with plain_torch():
         exact = gradients(network, plain)
     least = _LEAST * float(torch.stack([g.norm() for g in exact.values()]).norm())
     return {name: float((mine[name] - g).norm() / g.norm().clamp_min(least)) for name, g in exact.items()}
 
 
 def gradients(network: Network, loss: Callable[[], Tensor]) -> dict[str, Tensor]:
-    """The gradients of a loss by the names of what they belong to: the parts of parameters, block by block."""
+    """The gradients of a loss, part by part."""
     network.zero_grad(set_to_none=True)
     loss().backward()  # type: ignore[no-untyped-call]
     found = present_gradients(network)
@@ -92,27 +92,16 @@ def gradients(network: Network, loss: Callable[[], Tensor]) -> dict[str, Tensor]
 
 
 def present_gradients(network: Network) -> dict[str, Tensor]:
-    """A copy of the gradients that the parameters hold, part by part."""
+    """A copy of the parameters' gradients, part by part; zeros where a parameter has none."""
     found: dict[str, Tensor] = {}
     for name, p in network.named_parameters():
-        assert p.grad is not None, name
-        found |= dict(_parts(name, p.grad.clone(), network.blocks))
+        grad = torch.zeros_like(p) if p.grad is None else p.grad.clone()
+        found |= dict(_parts(name, grad, network.blocks))
     return found
 
 
-def alike(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
-    """Whether gradients of two batches may be those of the same weights: no part's is twice as large as its other.
-
-    >>> alike({"a": torch.ones(3)}, {"a": -1.5 * torch.ones(3)}), alike({"a": torch.ones(3)}, {"a": torch.zeros(3)})
-    (True, False)
-    """
-    sizes = torch.stack([torch.stack([some[name].norm(), other.norm()]) for name, other in others.items()])
-    sizes = sizes.clamp_min(_LEAST * float(sizes[:, 1].norm()))
-    return bool((sizes.amax(1) < 2 * sizes.amin(1)).all())  # NaN is not less than anything
-
-
 def _parts(name: str, g: Tensor, blocks: int) -> Iterator[tuple[str, Tensor]]:
-    """A stacked parameter block by block, and in a block what belongs to queries, keys and values, or to two norms."""
+    """A stacked parameter block by block, and in a block the queries, keys and values, or the two norms."""
     if g.ndim < 2 or len(g) != blocks:
         yield name, g
         return
@@ -120,3 +109,57 @@ def _parts(name: str, g: Tensor, blocks: int) -> Iterator[tuple[str, Tensor]]:
         several = block if len(block) <= 3 else block.chunk(3) if name == "qkv_bias" else [block]
         for j, part in enumerate(several):
             yield (f"{name}[{i}, {j}]" if len(several) > 1 else f"{name}[{i}]"), part
+
+
+class RecordedStep:
+    """``step(boards) -> loss`` as a CUDA graph on the current weights and moments, which it updates in place.
+
+    A replay costs no kernel launches. Recording runs nothing: the step must have been compiled and its memory allocated
+    before, and it must not wait for the device. Random numbers follow torch's generator at the time of the replay.
+    """
+
+    def __init__(self, step: Callable[[Tensor], Tensor], boards: Tensor) -> None:
+        self._boards = boards.clone()
+        self._graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(self._graph):
+            self._loss = step(self._boards)
+
+    def __call__(self, boards: Tensor) -> Tensor:
+        self._boards.copy_(boards)
+        self._graph.replay()
+        return self._loss.clone()
+
+
+@torch.no_grad()
+def same_step(
+    network: Network, optimizers: Mapping[str, torch.optim.Optimizer], recorded: Callable[[Tensor], Tensor],
+    step: Callable[[Tensor], Tensor], boards: Tensor, seed: int,
+) -> bool:  # fmt: skip
+    """Whether a recorded step has the gradients of the step it was recorded from. Weights and moments stay."""
+    moments = [v for o in optimizers.values() for state in o.state.values() for v in state.values()]
+    held = [*network.parameters(), *(v for v in moments if torch.is_tensor(v))]
+    kept = [value.clone() for value in held]
+
+    def gradients_of(take: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
+        torch.manual_seed(seed)
+        with torch.enable_grad():
+            take(boards)
+        found = present_gradients(network)
+        for value, before in zip(held, kept, strict=True):
+            value.copy_(before)
+        return found
+
+    # The recorded step first: it writes to the gradients it was recorded with, which the step then replaces.
+    return alike(gradients_of(recorded), gradients_of(step))
+
+
+def alike(some: Mapping[str, Tensor], others: Mapping[str, Tensor]) -> bool:
+    """Whether two sets of gradients have about the same sizes: no part is twice as large as its other.
+
+    >>> alike({"a": torch.ones(3)}, {"a": -1.5 * torch.ones(3)}), alike({"a": torch.ones(3)}, {"a": torch.zeros(3)})
+    (True, False)
+    """
+    sizes = torch.stack([torch.stack([some[name].norm(), other.norm()]) for name, other in others.items()])
+    sizes = sizes.clamp_min(_LEAST * float(sizes[:, 1].norm()))
+    return bool((sizes.amax(1) < 2 * sizes.amin(1)).all())  # NaN is not less than anything

@@ -1,160 +1,296 @@
-"""``python -m maskoban.training.critic``: teach a critic to tell a model's drawings from the corpus.
+"""Training a critic: a discriminator between boards of the corpus and boards sampled from its model.
 
-    python -m maskoban.training.critic --model best --corpus boxoban-medium-train \\
-        --held-out boxoban-medium-valid --drawn 1000000 --minutes 5 --out runs/critic
+    maskoban train critic --model best --samples 400000 --minutes 4 --out runs/critic
 
-A critic judges finished boards, so it learns from boards drawn in the model's own way but for the critic: one cell a
-step, then the polish sweeps on the model's card (``--polish`` says otherwise). The file says with how many.
-
-Half of every batch are levels of the corpus, half drawings of the model, each turned by a random symmetry the
-critic is told; it learns which is which by cross-entropy (``diffusion/critic_network.py`` says what that gives).
-Kept is the critic that did best on held-out levels and held-out drawings: a critic that goes on learning a corpus by
-heart gets worse there. The solver has no part in it. Needs nothing but torch and NumPy.
+Half of every batch are boards of the corpus, half are samples, each turned by a random symmetry that the critic is
+given. It learns to tell them apart by cross-entropy, so its score estimates the log density ratio (``nn/critic.py``).
+Samples are made as the model samples, but without a critic: one cell a step, then its Gibbs sweeps. The critic with the
+lowest held-out loss is saved; one that overfits the corpus gets worse there. No solver is involved.
 """
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
+import json
+import math
 import sys
+import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.nn import functional as F
 
-from maskoban.boards.errors import MaskobanError
+from maskoban._util.files import atomic_file, check_can_write
+from maskoban._util.signals import defer_interrupt
+from maskoban.boards.corpus import load
 from maskoban.boards.files import read_boards
-from maskoban.boards.formats.npz import array_beside
+from maskoban.boards.formats.arrays import extra_array
+from maskoban.boards.geometry import symmetries
 from maskoban.boards.tiles import MASK, Tokens
-from maskoban.boards.writing import check_place, whole_file
-from maskoban.diffusion.sampler import Drawing, blank, draw_many, drawn_part
-from maskoban.diffusion.torch_denoiser import TorchDenoiser
-from maskoban.diffusion.torch_model import load_torch
+from maskoban.diffusion.denoiser import blank_boards, interior
+from maskoban.diffusion.sampler import SamplerConfig
+from maskoban.diffusion.trajectory import sample_boards
+from maskoban.errors import MaskobanError
+from maskoban.nn.critic import CriticNetwork, fingerprint
+from maskoban.nn.networks import InteriorNetwork
+from maskoban.nn.runtime import TorchDenoiser, default_device, load_torch
+from maskoban.nn.self_test import kernel_self_test
+from maskoban.nn.weight_files import save_tensors
 from maskoban.training.checkpoint import named_folder
-from maskoban.training.critic_trainer import FILE, CriticSettings, CriticTrainer, base_of
+from maskoban.training.compiling import compiled
+from maskoban.training.options import CriticOptions
 
-#: Where in a seed's sequence the drawings lie that a critic learns from: nobody else's boards come from there, and a
-#: critic knows the ones it learned from.
+#: The file of a critic, in its run's folder and beside its model.
+FILE = "critic.safetensors"
+
+#: The number of the first sample in the seed's sequence. A critic knows its training boards, so nobody else gets them.
 FIRST = 1 << 40
 
-
-def drawings(
-    denoiser: TorchDenoiser, asked: str, polish: int | None, own: int, seed: int
-) -> tuple[Tokens, int]:
-    """So many drawings, or those of an npz file, (n, height, width), and the polish sweeps they were made with.
-
-    Where ``polish`` leaves it open they are the model's ``own``, or what the file says.
-    """
-    if asked.isdecimal():
-        how = Drawing(polish=own if polish is None else polish)
-        start, said = blank(denoiser, int(asked)), 0
-
-        def say(done: int, total: int) -> None:
-            nonlocal said
-            if 10 * done // total > said:  # a line a tenth: it may take hours
-                said = 10 * done // total
-                print(f"drawn: {done:,} of {total:,} boards", file=sys.stderr, flush=True)
-
-        return draw_many(denoiser, start, seed, how, first=FIRST, progress=say).boards, how.polish
-    boards, told = _read(asked)
-    sweeps = told if polish is None else polish
-    if sweeps is None:
-        raise MaskobanError(
-            f"{asked}: does not say how many polish sweeps its boards had; say it with --polish"
-        )
-    if told not in (None, sweeps):
-        raise MaskobanError(f"{asked}: its boards had {told} polish sweeps, not {sweeps}")
-    return boards, sweeps
+Scores = NDArray[np.floating[Any]]
 
 
-def _read(path: str) -> tuple[Tokens, int | None]:
-    """The drawings of a file, and with how many polish sweeps it says they were made."""
-    if not Path(path).exists():
-        raise MaskobanError(f"{path}: neither a number of drawings nor a file of them")
-    boards, told = read_boards(path), array_beside(path, "polish", 1)
-    _check_enough(len(boards))
-    if (boards == MASK).any():
-        raise MaskobanError(f"{path}: there are cells left to draw (?) on its boards; expected finished ones")
-    if told is None:
-        return boards, None
-    if told.ndim or not np.issubdtype(told.dtype, np.integer) or told < 0:
-        raise MaskobanError(f"{path}: polish must be one whole number of sweeps, 0 or more")
-    return boards, int(told)
-
-
-def _check_enough(drawn: int) -> None:
-    if drawn < 5:
-        raise MaskobanError(f"a fifth of the drawings is held out, and {drawn} are too few for that")
-
-
-def parser() -> argparse.ArgumentParser:
-    p = argparse.ArgumentParser(
-        prog="python -m maskoban.training.critic",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    p.add_argument("--model", required=True, help="a shipped model, the folder of an exported one, or a run")
-    p.add_argument("--corpus", required=True, help="packed boards the model learned from")
-    p.add_argument("--held-out", required=True, help="packed boards it never saw")
-    p.add_argument("--drawn", default="200000", help="how many boards to draw, or a file of drawn boards")
-    p.add_argument("--boards-out", type=Path, metavar="FILE", help="keep the drawings: an npz for --drawn")
-    p.add_argument(
-        "--polish",
-        type=int,
-        help="sweeps over every drawing (default: the model's own, or what the file says)",
-    )
-    p.add_argument("--out", type=Path, required=True, help="folder of the run: critic, log, held-out scores")
-    default = "cuda" if torch.cuda.is_available() else "cpu"
-    p.add_argument("--device", default=default, help="cpu, cuda, ... (default: cuda if there is one)")
-    for field in dataclasses.fields(CriticSettings):
-        if field.name != "polish":
-            option = "held_out_boards" if field.name == "held_out" else field.name
-            kind = type(field.default)
-            p.add_argument("--" + option.replace("_", "-"), dest="s_" + field.name, type=kind, default=field.default,
-                           metavar="X" if kind is float else "N", help=f"default: {field.default}")  # fmt: skip
-    return p
-
-
-def run(arguments: list[str]) -> float:
-    """Draw, train, and return the held-out cross-entropy."""
-    from maskoban.training.corpus import load
-
-    a = parser().parse_args(arguments)
-    if a.drawn.isdecimal():
-        _check_enough(int(a.drawn))
-    settings = CriticSettings(**{k[2:]: v for k, v in vars(a).items() if k.startswith("s_")})
-    if a.boards_out is not None:
-        check_place(a.boards_out)
-    there = next(place for place in (a.out, *a.out.parents) if place.exists())
+def train_critic(options: CriticOptions) -> float:
+    """Sample boards, train a critic, and return its held-out cross-entropy."""
+    if options.samples.isdecimal():
+        _check_enough(int(options.samples), "--samples")
+    if options.boards_out is not None:
+        check_can_write(options.boards_out)
+    out = Path(options.out)
+    there = next(place for place in (out, *out.parents) if place.exists())
     if not there.is_dir():
-        raise MaskobanError(f"{there}: is a file, and a folder for the run is wanted")
-    if (a.out / FILE).is_file():
-        raise MaskobanError(f"{a.out}: a critic is there already; give another --out")
-    denoiser, facts = load_torch(named_folder(a.model), a.device)
-    base_of(denoiser)  # before the drawing, which takes long
-    real, held = (drawn_part(load(file), denoiser, file, "the model") for file in (a.corpus, a.held_out))
-    boards, polish = drawings(denoiser, a.drawn, a.polish, facts.get("polish", 0), settings.seed)
-    if a.boards_out is not None:
-        with whole_file(a.boards_out) as file:
+        raise MaskobanError(f"{there}: is a file; expected a folder for the run")
+    if (out / FILE).is_file():
+        raise MaskobanError(f"{out}: holds a critic already; give another --out")
+    denoiser, facts = load_torch(named_folder(options.model), options.device or default_device())
+    _base(denoiser)  # before the sampling, which takes long
+    real, held = (
+        interior(load(file), denoiser, file, "the model") for file in (options.corpus, options.held_out)
+    )
+    boards, polish = samples_of(denoiser, options, facts.get("polish", 0))
+    if options.boards_out is not None:
+        with atomic_file(options.boards_out) as file:
             np.savez_compressed(file, boards=boards, polish=polish)
-    drawn = drawn_part(boards, denoiser, a.drawn, "the model")
-    n = min(settings.held_out, len(held), len(drawn) // 5)
-    settings = dataclasses.replace(settings, polish=polish)
-    return CriticTrainer(denoiser, real, drawn[:-n], held[:n], drawn[-n:], settings, a.out).run()
+    sampled = interior(boards, denoiser, options.samples, "the model")
+    n = min(options.held_out_boards, len(held), len(sampled) // 5)
+    options = dataclasses.replace(options, polish=polish)
+    return CriticTrainer(denoiser, real, sampled[:-n], held[:n], sampled[-n:], options).run()
 
 
-def main() -> None:
-    torch.set_float32_matmul_precision("high")
-    try:
-        print(f"held-out cross-entropy {run(sys.argv[1:]):.4f}")
-    except MaskobanError as error:
-        print(f"maskoban critic: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("maskoban critic: interrupted; if it was learning already, the best critic so far is in its folder",
-              file=sys.stderr)  # fmt: skip
-        sys.exit(130)
+def samples_of(denoiser: TorchDenoiser, options: CriticOptions, own: int) -> tuple[Tokens, int]:
+    """Boards of the model, (n, height, width), sampled or from a file, and the number of their Gibbs sweeps.
+
+    The number is the option's, else what the file says, else the model's ``own``.
+    """
+    if options.samples.isdecimal():
+        config = SamplerConfig(sweeps=own if options.polish is None else options.polish)
+        start, tenths = blank_boards(denoiser, int(options.samples)), 0
+
+        def on_progress(done: int, total: int) -> None:
+            nonlocal tenths
+            if 10 * done // total > tenths:  # sampling may take hours
+                tenths = 10 * done // total
+                print(f"sampled {done:,} of {total:,} boards", file=sys.stderr, flush=True)
+
+        numbers = range(FIRST, FIRST + len(start))
+        made = sample_boards(denoiser, start, options.seed, config, numbers, on_progress=on_progress)
+        return made.boards, config.sweeps
+    boards, said = _read_samples(options.samples)
+    polish = said if options.polish is None else options.polish
+    if polish is None:
+        raise MaskobanError(
+            f"{options.samples}: does not say how many Gibbs sweeps its boards had; give --polish"
+        )
+    if said not in (None, polish):
+        raise MaskobanError(f"{options.samples}: its boards had {said} Gibbs sweeps, got --polish {polish}")
+    return boards, polish
 
 
-if __name__ == "__main__":
-    main()
+def _read_samples(path: str) -> tuple[Tokens, int | None]:
+    """The boards of a file, and the number of Gibbs sweeps that it gives."""
+    if not Path(path).exists():
+        raise MaskobanError(f"--samples: expected a number of boards or a file of them, got {path}")
+    boards, polish = read_boards(path), extra_array(path, "polish", 1)
+    _check_enough(len(boards), path)
+    if (boards == MASK).any():
+        raise MaskobanError(f"{path}: expected finished boards, got masked cells")
+    if polish is None:
+        return boards, None
+    if polish.ndim or not np.issubdtype(polish.dtype, np.integer) or polish < 0:
+        raise MaskobanError(f"{path}: polish: expected one whole number from 0 on")
+    return boards, int(polish)
+
+
+def _check_enough(count: int, source: str) -> None:
+    if count < 5:
+        raise MaskobanError(f"{source}: expected at least 5 boards, a fifth to hold out; got {count}")
+
+
+def _base(denoiser: TorchDenoiser) -> InteriorNetwork:
+    if not isinstance(denoiser.network, InteriorNetwork):
+        raise MaskobanError("a critic needs a model with the interior network")
+    return denoiser.network
+
+
+def turning_tables(rows: int, columns: int) -> NDArray[np.int64]:
+    """For each of the eight symmetries, the cell that each cell of the turned board shows: (8, cells).
+
+    Where a quarter turn would change the shape, its row is -1.
+
+    >>> turning_tables(2, 2).tolist()[:2]
+    [[0, 1, 2, 3], [1, 3, 0, 2]]
+    """
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    turned = symmetries(grid)  # type: ignore[arg-type]
+    return np.stack([t.ravel() if t.shape == grid.shape else np.full(grid.size, -1) for t in turned])
+
+
+class CriticTrainer:
+    """Trains a critic of the denoiser on boards of the corpus and on samples, (n, cells) tokens each."""
+
+    def __init__(self, denoiser: TorchDenoiser, real: Tokens, sampled: Tokens, held_real: Tokens, held_sampled: Tokens,
+                 options: CriticOptions) -> None:  # fmt: skip
+        base = _base(denoiser)
+        self.options, self.out, self.device = options, Path(options.out), denoiser.device
+        torch.manual_seed(options.seed)
+        self.critic = CriticNetwork(base, options.rank).to(self.device)
+        kernel_self_test(base, options.batch, backward=True)
+        self.real, self.sampled = (torch.from_numpy(boards).to(self.device) for boards in (real, sampled))
+        self.held = held_real, held_sampled
+        self.tables = torch.from_numpy(turning_tables(base.rows, base.columns)).to(self.device)
+        self.turns = torch.nonzero(self.tables[:, 0] >= 0)[:, 0]
+        on_cuda = self.device.type == "cuda"
+        self.optimizer = torch.optim.AdamW(
+            [p for p in self.critic.parameters() if p.requires_grad], options.learning_rate, (0.9, 0.98),
+            weight_decay=options.weight_decay, fused=on_cuda,
+        )  # fmt: skip
+        self.forward = compiled(self.critic) if on_cuda else self.critic
+        self.kind = (torch.arange(options.batch, device=self.device) < options.batch // 2).float()
+
+    def batch(self) -> tuple[Tensor, Tensor]:
+        """Turned boards, real ones first, and the symmetry of each."""
+        size, device = self.options.batch, self.device
+        real = self.real[torch.randint(len(self.real), (size // 2,), device=device)]
+        sampled = self.sampled[torch.randint(len(self.sampled), (size - size // 2,), device=device)]
+        turn = self.turns[torch.randint(len(self.turns), (size,), device=device)]
+        return torch.cat([real, sampled]).long().gather(1, self.tables[turn]), turn
+
+    def run(self) -> float:
+        """Train for the time given, save the best critic, and return its held-out cross-entropy (ln 2 is chance)."""
+        options, step, total = self.options, 0, torch.zeros((), device=self.device)
+        self.out.mkdir(parents=True, exist_ok=True)
+        best = chance = self.validate(0, 0.0, 0.0)
+        start = time.perf_counter()
+        while (done := (time.perf_counter() - start) / (60 * options.minutes)) < 1:
+            for group in self.optimizer.param_groups:
+                group["lr"] = options.learning_rate * min(1, (step + 1) / options.warmup) * (1 - done)
+            try:
+                total += self.train_step()
+            except KeyboardInterrupt:
+                self.validate(step, float(total) / max(step % options.validate_every, 1), best)
+                raise KeyboardInterrupt(f"interrupted; the best critic so far is in {self.out}") from None
+            step += 1
+            if step % 50 == 0 and self.device.type == "cuda":
+                torch.cuda.synchronize()  # or the clock would run ahead of the device
+            if step % options.validate_every == 0:
+                best = min(best, self.validate(step, float(total) / options.validate_every, best))
+                total.zero_()
+        if step % options.validate_every:
+            best = min(best, self.validate(step, float(total) / (step % options.validate_every), best))
+        if not best < chance:
+            raise MaskobanError(
+                "the critic is no better than chance and is not saved; give it more --minutes"
+            )
+        return best
+
+    def train_step(self) -> Tensor:
+        boards, turn = self.batch()
+        loss = F.binary_cross_entropy_with_logits(self.forward(boards, turn), self.kind)
+        self.optimizer.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        with defer_interrupt():
+            self.optimizer.step()
+        return loss.detach()
+
+    @torch.no_grad()
+    def scores(self, boards: Tokens) -> NDArray[np.float32]:
+        """Scores of (n, cells) boards, not turned, in batches of one size."""
+        size, result = self.options.batch, []
+        turn = torch.zeros(size, dtype=torch.int64, device=self.device)
+        for start in range(0, len(boards), size):
+            part = torch.from_numpy(boards[start : start + size]).long()
+            n = len(part)
+            part = torch.cat([part, part[:1].expand(size - n, -1)]).to(self.device)
+            result.append(self.forward(part, turn)[:n].float().cpu().numpy())
+        return np.concatenate(result)
+
+    def validate(self, step: int, train_loss: float, best: float) -> float:
+        """The held-out loss with calibrated scores; the critic is saved where it is the best so far.
+
+        A calibration with a negative slope means that nothing is learned yet.
+        """
+        self.critic.eval()
+        real, sampled = (self.scores(boards) for boards in self.held)
+        uncalibrated = cross_entropy(real, sampled)
+        slope, shift = calibration(real, sampled)
+        real, sampled = slope * real + shift, slope * sampled + shift
+        loss = cross_entropy(real, sampled)
+        values = {"step": step, "train_loss": train_loss, "held_out_loss": loss, "uncalibrated": uncalibrated,
+                  "slope": slope, "auc": auc(real, sampled),
+                  "kept_at_1": float(np.minimum(1, np.exp(sampled)).mean())}  # fmt: skip
+        line = json.dumps({name: round(value, 5) for name, value in values.items()})
+        print(line, flush=True)
+        with open(self.out / "log.jsonl", "a", encoding="utf-8") as file:
+            print(line, file=file)
+        if slope <= 0:
+            loss = math.inf
+        if loss < best:
+            added = self.critic.added()
+            added["head"], added["bias"] = slope * added["head"], slope * added["bias"] + shift
+            halves = {name: value.half() for name, value in added.items()}
+            settings = json.dumps(dataclasses.asdict(self.options), default=str)
+            metadata = {"settings": settings, "facts": line, "model": fingerprint(self.critic.base)}
+            save_tensors(self.out / FILE, halves, metadata)
+            np.savez(self.out / "scores.npz", real=real, sampled=sampled)
+        self.critic.train()
+        return loss
+
+
+def cross_entropy(real: Scores, sampled: Scores) -> float:
+    """Binary cross-entropy of scores as log-odds, both kinds weighted alike."""
+    return float(np.logaddexp(0, -real).mean() + np.logaddexp(0, sampled).mean()) / 2
+
+
+def calibration(real: Scores, sampled: Scores) -> tuple[float, float]:
+    """The slope a and shift b for which a score + b has the least cross-entropy (Newton's method).
+
+    A critic that begins to overfit is too sure of its scores, but its order of boards is still good.
+    """
+    x = np.concatenate([real, sampled]).astype(np.float64)
+    is_real = np.concatenate([np.ones(len(real)) / len(real), np.zeros(len(sampled))])
+    weight = np.concatenate([np.ones(len(real)) / len(real), np.ones(len(sampled)) / len(sampled)])
+    if x.std() < 1e-6:
+        return 1.0, 0.0
+    a, b = 0.0, 0.0  # from a slope that is far too large, the method would diverge
+    for _ in range(20):
+        p = 1 / (1 + np.exp(-(a * x + b)))
+        wrong, firm = weight * p - is_real, weight * p * (1 - p) + 1e-12
+        gradient = np.array([wrong @ x, wrong.sum()])
+        curve = np.array([[firm @ (x * x), firm @ x], [firm @ x, firm.sum()]])
+        step = np.linalg.solve(curve, gradient)
+        a, b = a - float(step[0]), b - float(step[1])
+    return a, b
+
+
+def auc(high: Scores, low: Scores) -> float:
+    """How often a score of the first kind is above one of the second; equal ones count half.
+
+    >>> auc(np.array([2.0, 3.0]), np.array([1.0, 2.5])), auc(np.zeros(3), np.zeros(2))
+    (0.75, 0.5)
+    """
+    _, place, count = np.unique(np.concatenate([high, low]), return_inverse=True, return_counts=True)
+    rank = (np.cumsum(count) - (count + 1) / 2)[place]  # from 0 on, equals at the mean of theirs
+    return float((rank[: len(high)].sum() - len(high) * (len(high) - 1) / 2) / (len(high) * len(low)))

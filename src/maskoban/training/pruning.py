@@ -1,8 +1,7 @@
-"""Hidden units that never answer: which they are, and a network without them.
+"""Hidden units that never open: which they are, and a network without them.
 
-A unit of a squared ReLU that is shut for every cell of every board has no gradient: its weights no longer change, and
-it opens again only if what it reads does. Leaving it out changes nothing for boards like those it was looked at with,
-and saves its weights and its products.
+A unit of a squared ReLU that is zero for every cell of every board has no gradient, so its weights no longer change.
+Leaving it out changes nothing for boards like those that were examined, and saves its weights and products.
 """
 
 from __future__ import annotations
@@ -11,84 +10,51 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from maskoban.bars import Progress
-from maskoban.boards.errors import MaskobanError
+from maskoban._util.progress import OnProgress
 from maskoban.boards.tiles import MASK, Tokens
-from maskoban.diffusion.critic_network import CriticNetwork
-from maskoban.diffusion.network import InteriorNetwork, Network
-from maskoban.diffusion.sampler import drawn_cells
+from maskoban.diffusion.denoiser import interior
+from maskoban.nn.critic import CriticNetwork
+from maskoban.nn.networks import InteriorNetwork
 
-#: Boards looked at together.
+#: Boards examined at once.
 _AT_ONCE = 250
 
 
-def leave_out_idle(
-    network: Network, boards: Tokens, critic: CriticNetwork | None = None, progress: Progress | None = None
-) -> None:
-    """Change a network and its critic into ones without the units that are shut for all these boards.
-
-    >>> leave_out_idle(InteriorNetwork(blocks=1), np.zeros((1, 10, 10), np.uint8))
-    """
-    if not isinstance(network, InteriorNetwork):
-        raise MaskobanError("only the interior network has units that can shut; this is the paper's")
-    leave_out(network, idle_units(network, boards, critic, progress), critic)
-
-
+@torch.no_grad()
 def idle_units(
     network: InteriorNetwork,
     boards: Tokens,
     critic: CriticNetwork | None = None,
-    progress: Progress | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Tensor:
-    """Which units (blocks, hidden) are shut for all these boards, (n, height, width) tokens.
+    """Which units (blocks, hidden) are zero for all these boards, (n, height, width) tokens.
 
-    The network sees boards with cells hidden at random, every share of them alike, as in training; its critic sees
-    whole ones, and a unit that opens there is not idle.
+    The network sees boards with cells masked at random, all shares alike, as in training. Its critic sees finished
+    ones, and a unit that opens there is not idle.
 
     >>> idle_units(InteriorNetwork(blocks=1), np.zeros((1, 10, 10), np.uint8)).shape
     torch.Size([1, 1024])
     """
-    if boards.shape[1:] != (network.height, network.width):
-        size = "x".join(map(str, boards.shape[1:]))
-        raise MaskobanError(
-            f"the levels are {size}, but the network draws {network.height}x{network.width} boards"
-        )
-    random = torch.Generator().manual_seed(0)
-    inside = boards.reshape(len(boards), -1)[:, drawn_cells(network)]
+    rng = torch.Generator().manual_seed(0)
+    inside = interior(boards, network, "the corpus to prune with", "the network")
     idle = torch.ones(network.up.shape[:2], dtype=torch.bool)
     for start in range(0, len(inside), _AT_ONCE):
         whole = torch.from_numpy(inside[start : start + _AT_ONCE].astype(np.int64))
-        hidden = torch.rand(whole.shape, generator=random) < torch.rand(len(whole), 1, generator=random)
-        idle &= ~_open(network, torch.where(hidden, MASK, whole), network.place, network.stacks())
+        masked = torch.rand(whole.shape, generator=rng) < torch.rand(len(whole), 1, generator=rng)
+        hidden: list[Tensor] = []
+        network.features(torch.where(masked, MASK, whole), network.place, network.matrices(), hidden=hidden)
         if critic is not None:
-            idle &= ~_open(network, whole, network.place + critic.turns[0], critic.stacks())
-        if progress is not None:
-            progress(start + len(whole), len(boards))
+            network.features(whole, network.place + critic.turns[0], critic.stacks(), hidden=hidden)
+        opened = torch.stack([h.flatten(0, -2).amax(0) > 0 for h in hidden])
+        idle &= ~opened.view(-1, *idle.shape).any(0)
+        if on_progress is not None:
+            on_progress(start + len(whole), len(boards))
     return idle
 
 
 @torch.no_grad()
-def _open(network: InteriorNetwork, tokens: Tensor, place: Tensor, stacks: list[Tensor]) -> Tensor:
-    """Which units open for any cell of these boards."""
-    largest: list[Tensor] = []
-
-    class Watched(InteriorNetwork):
-        def add_linear(self, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
-            largest.append(y.flatten(0, -2).amax(0))
-            return super().add_linear(x, y, weight)
-
-    own = network.__class__
-    network.__class__ = Watched
-    try:
-        network.features(tokens, place, stacks)
-    finally:
-        network.__class__ = own
-    return torch.stack(largest[1::2]) > 0  # a block adds what attention says, then what its hidden units do
-
-
-@torch.no_grad()
 def leave_out(network: InteriorNetwork, idle: Tensor, critic: CriticNetwork | None = None) -> None:
-    """Set the weights of these units (blocks, hidden) to zero, and put them behind the others of their block.
+    """Set the weights of these units (blocks, hidden) to zero, and move them behind the others of their block.
 
     >>> network = InteriorNetwork(blocks=1, hidden=3)
     >>> leave_out(network, torch.tensor([[True, False, False]]))
@@ -107,3 +73,24 @@ def leave_out(network: InteriorNetwork, idle: Tensor, critic: CriticNetwork | No
         for stack in columns:
             stack[i] = stack[i][:, order]
             stack[i, :, left:] = 0
+
+
+def units_kept(network: InteriorNetwork, critic: CriticNetwork | None) -> list[int]:
+    """The number of hidden units to store of each block: up to the last with weights, in multiples of sixteen."""
+    used = network.up.ne(0).any(-1)
+    if critic is not None:
+        used = used | critic.wide["up"].ne(0).any(-1)
+    last = (used * torch.arange(1, used.shape[1] + 1)).amax(1)
+    return [min(-(-max(n, 1) // 16) * 16, used.shape[1]) for n in last.tolist()]
+
+
+def cut(tensors: dict[str, Tensor], axes: dict[str, int], units: list[int]) -> dict[str, Tensor]:
+    """Stacks block by block, each with so many units along its axis; unchanged where that is all of them."""
+    result: dict[str, Tensor] = {}
+    for name, stack in tensors.items():
+        axis = axes.get(name)
+        if axis is None or all(n == stack.shape[1 + axis] for n in units):
+            result[name] = stack
+        else:
+            result |= {f"{name}.{i}": stack[i].narrow(axis, 0, n) for i, n in enumerate(units)}
+    return result

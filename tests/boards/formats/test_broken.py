@@ -7,25 +7,32 @@ import io
 import numpy as np
 import pytest
 
-from maskoban.boards import Level, LevelFileError, read
-from maskoban.boards.formats.npz import write_npz
+from maskoban.boards import Level, read
+from maskoban.errors import FileError
+
+from .helpers import as_array, write_blocks, write_bytes
 
 TILES = "expected one of # @ $ . * + ? or floor (space, - or _)"
 SLC = "<SokobanLevels>{}</SokobanLevels>"
 
 
-def npz(**members):
-    """A good ``.npz`` file with some of its members replaced, or left out where None."""
-    write_npz(good := io.BytesIO(), [Level.parse("#@#")])
-    arrays = dict(np.load(io.BytesIO(good.getvalue())))
-    arrays |= {f"0.{name}": array for name, array in members.items()}
-    out = io.BytesIO()
-    np.savez(out, **{name: array for name, array in arrays.items() if array is not None})
+def replaced(data, members):
+    """An ``.npz`` file with some of its members replaced, or left out where None."""
+    arrays = dict(np.load(io.BytesIO(data))) | members
+    np.savez(out := io.BytesIO(), **{name: array for name, array in arrays.items() if array is not None})
     return out.getvalue()
 
 
-def text_bytes(text):
-    return np.frombuffer(text.encode(), np.uint8)
+def npz(**members):
+    """A good file of two levels of two sizes, but for these members."""
+    levels = [Level(Level.parse("#@#").tokens, "one"), Level.parse("#@.#")]
+    return replaced(write_bytes("npz", levels), members)
+
+
+def blocks(**members):
+    """A good file of an earlier version, but for these members of its block."""
+    good = write_blocks([Level.parse("#@#")])
+    return replaced(good, {f"0.{name}": array for name, array in members.items()})
 
 
 def sizes(count, *sides):
@@ -43,7 +50,7 @@ TEXT = {
     "letter beyond ASCII": ("#####\n#@█.#", f", line 2, column 3: '█' is no tile; {TILES}"),
     "tab": (
         "#####\n#@\t.#",
-        ", line 2, column 3: a tab inside a board, however wide that is; expected spaces, - or _",
+        ", line 2, column 3: a tab inside a board, whose width is unknown; expected spaces, - or _",
     ),
     "row too wide": ("#" * 65, ", line 1, column 65: more than 64 cells in a row"),
     "too many rows": ("#\n" * 65, ", line 65, column 1: more than 64 rows in a board"),
@@ -58,11 +65,15 @@ TEXT = {
     "count of nothing before a bar": ("#####\n#3|##", f", line 2, column 2: '3' is no tile; {TILES}"),
     "moves bomb": (
         "#@#\n\nSolution\n99999999R\n",
-        ", line 4, column 1: more than 100000 moves in a solution",
+        ", line 4, column 1: a run of more than 64 moves in a solution",
     ),
-    "moves bomb on two lines": (
-        "#@#\n\nSolution\n60000r\n60000R\n",
-        ", line 5, column 1: more than 100000 moves in a solution",
+    "moves bomb with a long count": (
+        "#@#\n\nSolution\nrr" + "9" * 5000 + "R\n",
+        ", line 4, column 3: a run of more than 64 moves in a solution",
+    ),
+    "too many moves": (
+        "#@#\n\nSolution\n" + "rrrrrrrrrr\n" * 10_001,
+        ", line 10004: more than 100000 moves in a solution",
     ),
     "too many solutions": (
         "#@#\n\n" + "Solution\nR\n" * 21,
@@ -77,7 +88,7 @@ TEXT = {
         ", line 1: a level's comment of 150000 characters; expected at most 100000",
     ),
     "line too long": ("; " + "x" * 200_000, ", line 1, column 200001: a line of more than 200000 characters"),
-    "too much text": ("text\n" * 150_001, ", line 150001: too much text between two boards"),
+    "too much text": ("text\n" * 150_002, ", line 150002: too much text between two boards"),
     "zero byte": (
         "###\n#\0#",
         ", line 2, column 2: the control character U+0000; expected text, XML or .npz",
@@ -127,7 +138,7 @@ XML = {
     "too deep": (SLC.format("<a>" * 20), ", line 1, column 61: elements nested deeper than 16"),
     "own entities": (
         f'<!DOCTYPE SokobanLevels [<!ENTITY a "b">]>{SLC.format("&a;")}',
-        ", line 1: a document type with declarations of its own; expected none, for safety",
+        ", line 1: a document type with declarations; expected none, for safety",
     ),
     "unknown entity": (
         f'<!DOCTYPE SokobanLevels SYSTEM "x.dtd">{SLC.format("&nbsp;")}',
@@ -154,55 +165,97 @@ XML = {
 NPZ = {
     "cut short": (npz()[:200], ": not a whole .npz file (File is not a zip file)"),
     "another archive": (
-        npz(sizes=None, planes=None, notes=None),
-        ": no boards in the archive; expected an .npz file that maskoban wrote, or an array boards",
+        npz(boards=None),
+        ": no array named boards in the archive; expected an .npz file with levels",
     ),
-    "no sizes": (npz(sizes=None), ": no 0.sizes in the archive"),
-    "sizes too short": (npz(sizes=sizes(1)), ": 0.sizes is too short"),
-    "size of 65": (npz(sizes=sizes(1, 65, 1)), ": 0.sizes does not hold 1 sizes of 1 to 64"),
-    "no boards at all": (npz(sizes=sizes(0, 1, 3)), ": 0.sizes does not hold 0 sizes of 1 to 64"),
+    "no sizes": (npz(sizes=None), ": boards holds uint8 of shape (7,); expected whole numbers (n, h, w)"),
+    "sizes of another kind": (
+        npz(sizes=np.ones((2, 2), np.int16)),
+        ": sizes is not an array (n, 2) of bytes",
+    ),
+    "sizes of another shape": (npz(sizes=np.ones(4, np.uint8)), ": sizes is not an array (n, 2) of bytes"),
+    "a size of 0": (
+        npz(sizes=np.array([[0, 1]], np.uint8)),
+        ": boards holds boards of 0x1; expected 1x1 to 64x64",
+    ),
+    "larger sizes": (npz(sizes=np.array([[1, 3], [2, 4]], np.uint8)), ": boards is not whole"),
+    "notes that are no JSON": (
+        npz(notes=as_array("{")),
+        ": notes is not the JSON lines that maskoban writes",
+    ),
+    "notes of the wrong kind": (
+        npz(notes=as_array('{"level":0,"title":1}')),
+        ": notes is not the JSON lines that maskoban writes",
+    ),
+    "notes too deep": (
+        npz(notes=as_array("[" * 100_000)),
+        ": notes is not the JSON lines that maskoban writes",
+    ),
+    "a number of 5,000 digits": (
+        npz(notes=as_array('{"level":' + "1" * 5000 + "}")),
+        ": notes is not the JSON lines that maskoban writes",
+    ),
+    "notes about no level": (
+        npz(notes=as_array('{"level":2,"title":"third"}')),
+        ": notes about level 2; expected levels 0 to 1 in order",
+    ),
+    "bad moves": (
+        npz(notes=as_array('{"level":1,"solutions":["up"]}')),
+        ": level 2: 'p' is no move (step 2 of a solution); expected one of lurdLURD",
+    ),
+}
+
+BLOCKS = {
+    "no sizes": (blocks(sizes=None), ": no 0.sizes in the archive"),
+    "sizes too short": (blocks(sizes=sizes(1)), ": 0.sizes is too short"),
+    "size of 65": (blocks(sizes=sizes(1, 65, 1)), ": 0.sizes does not hold 1 sizes of 1 to 64"),
+    "no boards at all": (blocks(sizes=sizes(0, 1, 3)), ": 0.sizes does not hold 0 sizes of 1 to 64"),
     "billions of boards": (
-        npz(sizes=sizes(4_000_000_000, 64, 64)),
+        blocks(sizes=sizes(4_000_000_000, 64, 64)),
         ": 0.sizes does not hold 4000000000 sizes of 1 to 64",
     ),
-    "planes too short": (npz(sizes=sizes(9, 1, 3)), ": 0.planes does not hold 9 boards of 1x3"),
+    "planes too short": (blocks(sizes=sizes(9, 1, 3)), ": 0.planes does not hold 9 boards of 1x3"),
     "no such tile": (
-        npz(planes=np.full(12, 255, np.uint8)),
+        blocks(planes=np.full(12, 255, np.uint8)),
         ": 0.planes holds a cell that is no tile",
     ),
     "numbers of another kind": (
-        npz(planes=np.zeros(12)),
-        ": 0.planes is not a one-dimensional array of bytes",
+        blocks(planes=np.zeros(12)),
+        ": 0.planes holds float64 of shape (12,); expected whole numbers (n, h, w)",
     ),
     "notes that are no JSON": (
-        npz(notes=text_bytes("{")),
+        blocks(notes=as_array("{")),
         ": 0.notes is not the JSON that maskoban writes",
     ),
     "notes of the wrong kind": (
-        npz(notes=text_bytes('{"title":[1]}')),
+        blocks(notes=as_array('{"title":[1]}')),
         ": 0.notes is not the JSON that maskoban writes",
     ),
     "notes too deep": (
-        npz(notes=text_bytes("[" * 100_000)),
+        blocks(notes=as_array("[" * 100_000)),
+        ": 0.notes is not the JSON that maskoban writes",
+    ),
+    "a number of 5,000 digits": (
+        blocks(notes=as_array('{"title":[' + "1" * 5000 + "]}")),
         ": 0.notes is not the JSON that maskoban writes",
     ),
     "too many notes": (
-        npz(notes=text_bytes('{"title":["a","b"]}')),
+        blocks(notes=as_array('{"title":["a","b"]}')),
         ": 0.notes is not the JSON that maskoban writes",
     ),
     "bad moves": (
-        npz(notes=text_bytes('{"solutions":[["up"]]}')),
+        blocks(notes=as_array('{"solutions":[["up"]]}')),
         ": level 1 of block 0: 'p' is no move (step 2 of a solution); expected one of lurdLURD",
     ),
     "a bomb": (
-        npz(planes=np.zeros(20_000_000, np.uint8)),
+        blocks(planes=np.zeros(20_000_000, np.uint8)),
         ": 0.planes unpacks to 20000128 bytes; expected at most 10000000",
     ),
 }
 
 CASES = [
     pytest.param(data, sentence, id=f"{kind}: {name}")
-    for kind, table in (("text", TEXT), ("slc", XML), ("npz", NPZ))
+    for kind, table in (("text", TEXT), ("slc", XML), ("npz", NPZ), ("blocks", BLOCKS))
     for name, (data, sentence) in table.items()
 ]
 
@@ -211,6 +264,6 @@ CASES = [
 def test_a_broken_file_gets_its_sentence(tmp_path, data, sentence):
     path = tmp_path / "broken"
     path.write_bytes(data.encode() if isinstance(data, str) else data)
-    with pytest.raises(LevelFileError) as caught:
+    with pytest.raises(FileError) as caught:
         read(path)
     assert str(caught.value) == f"{path}{sentence}"

@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-import io
-
 import numpy as np
 import pytest
 from hypothesis import given
 
-from maskoban.boards import FORMATS, Level, detect, read, read_boards, write
+from maskoban.boards import FORMATS, Level, read, read_boards, write
 
 from ..strategies import TRAPS, boards, collections
+from .helpers import read_bytes, write_blocks, write_bytes
 
 LOSSLESS = [name for name in FORMATS if name not in ("boxoban", "npy")]
-
-
-def written(name, levels):
-    out = io.BytesIO()
-    FORMATS[name].write(out, levels)
-    return out.getvalue()
-
-
-def reread(data):
-    """As ``read`` would: the format found by looking at the bytes alone."""
-    return list(FORMATS[detect(data[:4096])].read(io.BytesIO(data), "file"))
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
 @given(levels=collections)
 def test_nothing_is_lost(name, levels):
-    assert reread(written(name, levels)) == levels
+    assert read_bytes(write_bytes(name, levels)) == levels
+
+
+@given(levels=collections)
+def test_files_of_earlier_versions_are_read(levels):
+    assert read_bytes(write_blocks(levels)) == levels
 
 
 @given(levels=collections)
 def test_boxoban_keeps_the_boards(levels):
-    assert [level.tokens.tolist() for level in reread(written("boxoban", levels))] == [
+    assert [level.tokens.tolist() for level in read_bytes(write_bytes("boxoban", levels))] == [
         level.tokens.tolist() for level in levels
     ]
 
@@ -42,8 +35,8 @@ def test_boxoban_keeps_the_boards(levels):
 @pytest.mark.parametrize("name", ["xsb", "sok"])
 @given(levels=collections)
 def test_windows_line_ends_and_byte_order_mark(name, levels):
-    data = b"\xef\xbb\xbf" + written(name, levels).replace(b"\n", b"\r\n")
-    assert reread(data) == levels
+    data = b"\xef\xbb\xbf" + write_bytes(name, levels).replace(b"\n", b"\r\n")
+    assert read_bytes(data) == levels
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
@@ -52,7 +45,7 @@ def test_text_that_looks_like_something_else(name, trap):
     board = Level.parse("#####\n#@$.#\n#####").tokens
     titled = Level(board, title=trap)
     levels = [titled, Level(board), Level(board, author=trap, comment=trap), Level(board), titled]
-    assert reread(written(name, levels)) == levels
+    assert read_bytes(write_bytes(name, levels)) == levels
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
@@ -60,13 +53,13 @@ def test_the_largest_of_everything(name):
     board = np.random.default_rng(3).integers(0, 8, (64, 64))
     comment = "\n".join(["line; of | text"] * 6000)
     level = Level(board, "t" * 100_000, "ü" * 100_000, comment, ("lurdLURD" * 12_500,) * 20)
-    assert reread(written(name, [level, level])) == [level, level]
+    assert read_bytes(write_bytes(name, [level, level])) == [level, level]
 
 
 @pytest.mark.parametrize("name", LOSSLESS)
 def test_the_same_levels_give_the_same_bytes(name):
     levels = [Level.parse("#@$.#"), Level.parse("#+*?#")]
-    assert written(name, levels) == written(name, levels)
+    assert write_bytes(name, levels) == write_bytes(name, levels)
 
 
 @given(board=boards(most=6))

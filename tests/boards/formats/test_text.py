@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pytest
 
-from maskoban.boards import Level
-from maskoban.boards.formats.text import read_text
-from maskoban.boards.formats.xsb import write_sok, write_xsb
+from maskoban.boards import Level, Source, read_boards, write
+from maskoban.boards import read as read_file
+from maskoban.boards.formats import text
+from maskoban.boards.formats.text import read_text_boards, regular_boards
+from maskoban.errors import FileError
+
+from .helpers import read_bytes, write_bytes
 
 ROOM = "#####\n#@$.#\n#####"
 HALL = "######\n#@ $.#\n######"
 
 
 def read(text, encoding="utf-8"):
-    return list(read_text(io.BytesIO(text.encode(encoding)), "file"))
+    return read_bytes(text.encode(encoding), "xsb")
 
 
 def titles(text):
@@ -149,13 +154,98 @@ def test_text_from_before_utf8():
 
 def test_the_first_steps_as_we_write_them():
     level = Level(Level.parse(ROOM).tokens, "First steps", "Ann", "Push\n\nonce.", ("R",))
-    write_xsb(xsb := io.BytesIO(), [level, level])
     text = (
         f"; First steps\n{ROOM}\n; Author: Ann\n"
         "; Comment:\n; Push\n;\n; once.\n; Comment-End:\n; Solution\n; R\n"
     )
-    assert xsb.getvalue().decode() == f"{text}\n{text}"
-    write_sok(sok := io.BytesIO(), [level])
-    assert sok.getvalue().decode() == (
+    assert write_bytes("xsb", [level, level]).decode() == f"{text}\n{text}"
+    assert write_bytes("sok", [level]).decode() == (
         f"First steps\n{ROOM}\n\nAuthor: Ann\nComment:\nPush\n\nonce.\nComment-End:\nSolution\nR\n"
     )
+
+
+# --- Boxoban
+
+
+def test_a_folder_of_files_of_a_thousand(tmp_path):
+    levels = [Level(Level.parse(ROOM).tokens, title=str(i % 1000)) for i in range(2500)]
+    write(f"{tmp_path}/train/", levels)
+    assert sorted(path.name for path in (tmp_path / "train").iterdir()) == ["000.txt", "001.txt", "002.txt"]
+    assert (tmp_path / "train" / "001.txt").read_text().startswith("; 0\n#####\n#@$.#\n#####\n\n; 1\n")
+    assert read_file(tmp_path / "train") == levels
+    assert read_boards(tmp_path / "train").shape == (2500, 3, 5)
+
+
+def test_what_is_no_level_file_in_a_folder_is_passed_over(tmp_path):
+    write(tmp_path, [Level.parse(ROOM)])
+    (tmp_path / "README.md").write_text("# Not a board\n")
+    assert len(read_file(tmp_path)) == 1
+
+
+def test_the_number_is_the_title_or_the_place(tmp_path):
+    write(
+        tmp_path / "two.txt",
+        [Level(Level.parse(ROOM).tokens, "17"), Level(Level.parse(ROOM).tokens, "seventeen")],
+        format="boxoban",
+    )
+    assert [level.title for level in read_file(tmp_path / "two.txt")] == ["17", "1"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Level 1\n###\n",  # text
+        "###\n#@\n",  # ragged
+        "###\n#@#\n\n###\n",  # two sizes
+        "3#\n",  # run lengths
+        "###\n   \n###\n",  # a blank line of spaces
+        "...\n",  # might be text
+        "",
+    ],
+)
+def test_what_is_not_regular_is_left_to_the_careful_reader(text):
+    assert regular_boards(text.encode()) is None
+
+
+def test_fast_reading_of_files_without_last_newline_and_from_windows():
+    source = Source(io.BytesIO(b"\xef\xbb\xbf; 0\r\n###\r\n#@#"), "file")
+    assert [boards.tolist() for boards in read_text_boards(source)] == [[[[0, 0, 0], [0, 2, 0]]]]
+
+
+@pytest.mark.parametrize("chunk", [10, 40, 100, 1000])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_fast_reading_in_chunks_of_any_size(monkeypatch, chunk, end):
+    monkeypatch.setattr(text, "_CHUNK_BYTES", chunk)
+    levels = [Level(Level.parse(ROOM).tokens, str(i)) for i in range(30)]
+    for last in ("", f"\n\nsome text\n\n{ROOM}\n"):
+        data = (write_bytes("boxoban", levels).decode() + last).replace("\n", end).encode()
+        boards = np.concatenate(list(read_text_boards(Source(io.BytesIO(data), "file"))))
+        assert boards.tolist() == [level.tokens.tolist() for level in read_bytes(data)]
+
+
+def test_after_a_regular_beginning_errors_still_name_the_line(monkeypatch, tmp_path):
+    monkeypatch.setattr(text, "_CHUNK_BYTES", 50)
+    (tmp_path / "a.txt").write_text(f"; 1\n{ROOM}\n\n" * 10 + "; 2\n###\n#x#\n###\n")
+    with pytest.raises(FileError, match=r"a.txt, line 53, column 2: 'x' is no tile"):
+        read_boards(tmp_path / "a.txt")
+
+
+def test_files_of_two_sizes_are_no_batch(tmp_path):
+    write(tmp_path / "a.txt", [Level.parse(ROOM)])
+    write(tmp_path / "b.txt", [Level.parse("#@#")])
+    with pytest.raises(FileError, match=r"b.txt: boards of 3x5 and of 1x3; expected one size"):
+        read_boards(tmp_path)
+
+
+def test_real_levels_come_back_to_the_byte(boxoban, tmp_path):
+    source = boxoban / "medium" / "valid" / "000.txt"
+    levels = read_file(source)
+    write(tmp_path / "000.txt", levels, format="boxoban")
+    assert (tmp_path / "000.txt").read_bytes() == source.read_bytes()
+    assert [level.tokens.tolist() for level in levels] == read_boards(source).tolist()
+
+
+def test_all_of_the_training_levels(boxoban):
+    boards = read_boards(boxoban / "medium" / "train")
+    assert boards.shape == (450_000, 10, 10)
+    assert round(float((boards == 0).sum(axis=(1, 2)).mean()), 3) == 68.601

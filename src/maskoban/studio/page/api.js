@@ -76,8 +76,18 @@ export async function listen(what, body, hear, signal) {
   }
   if (!ended) {
     connected(false);
-    throw new Refused("The connection was lost before the drawing was done.");
+    throw new Refused("The connection was lost before the boards were done.");
   }
+}
+
+// What is known of the model, once it is loaded.
+let facts = null;
+export async function model() {
+  for (let wait = 100; !facts; wait = Math.min(2 * wait, 2000)) {
+    facts = (await health())?.model;
+    if (!facts) await new Promise((resolve) => setTimeout(resolve, wait));
+  }
+  return facts;
 }
 
 export async function health() {

@@ -205,13 +205,13 @@ async function complete() {
         if (name === "start") {
           cards = Array.from({ length: SUGGESTIONS }, (_, i) => suggestion(i, given));
           shelf.replaceChildren(...cards.map((one) => one.node));
-        } else if (name === "reveal")
-          cards.forEach((one, i) => {
+        } else if (name === "commit")
+          data.numbers.forEach((number, i) => {
+            const one = cards[number];
             one.board.cells[data.cells[i]] = data.tiles[i];
             one.view.show(one.board, { fresh: [data.cells[i]] });
           });
-        else if (name === "finished") cards.forEach((one, i) => one.finish(data.boards[i]));
-        else if (name === "judged") cards[data.number].verdict.replaceChildren(judgementNode(data.judgement));
+        else if (name === "judged") cards[data.number].finish(data);
         else if (name === "error") {
           shelf.replaceChildren();
           toast(data.message);
@@ -229,11 +229,12 @@ function suggestion(number, given) {
   const canvas = el("canvas"), verdict = el("p", { className: "verdict small" });
   const use = button("Use this", () => change(parse(one.text)));
   use.disabled = true;
-  const one = { board: parse(given), view: new BoardView(canvas, `Suggestion ${number + 1}. `), verdict, text: null };
+  const one = { board: parse(given), view: new BoardView(canvas, `Suggestion ${number + 1}. `), text: null };
   one.node = el("article", { className: "card" }, canvas, verdict, use);
-  one.finish = (text) => {
-    one.text = text;
-    one.view.show(parse(text));
+  one.finish = (found) => {
+    one.text = found.board;
+    one.view.show(parse(found.board));
+    verdict.replaceChildren(judgementNode(found.judgement));
     use.disabled = false;
     canvas.onclick = use.onclick;
   };

@@ -1,54 +1,75 @@
-// Watch: boards appear as the server tells each commit; any moment of the drawing can be looked at again.
+// Watch: boards appear while they are sampled; every moment of it can be looked at again.
 
-import { ask, listen } from "./api.js";
-import { MASK, NAMES, arrowTo, copy, format, parse } from "./board.js";
-import { $, Newest, button, el, enable, judgementNode, toast } from "./dom.js";
+import { listen, model } from "./api.js";
+import { NAMES, arrowTo, copy, format, parse } from "./board.js";
+import { $, Newest, button, el, enable, judgementNode, plural, toast } from "./dom.js";
 import { keep, recall, session } from "./store.js";
 import { BoardView, cellName, tileIcon } from "./view.js";
 
-const drawing = new Newest();
-let boards = []; // of the drawing on the table: { view, start, commits, text, cursor }
-let told = []; // everything the server said of it, in pairs of name and data
-let steps = 0, allSteps = 0; // so far, and when it will be done
-let shownStep = 0;
+const sampling = new Newest();
+let does; // what other parts of the page do
+let cards = []; // a card a board that is wanted; with a filter, a card may show several boards one after the other
+let byNumber = new Map(); // the cards by the number of the board they show
+let events = []; // everything the server sent, as [name, data]
+let step = 0, shown = 0; // commits so far, and the one that is shown
+let evaluations = 0; // of one attempt
 let playing = null;
 
-export function start({ open, keepBoard }) {
+export function start(parts) {
+  does = parts;
   const form = $("watch-form");
-  form.temperature.oninput = () => (form.warmth.value = Number(form.temperature.value).toFixed(1));
-  const does = { open, keepBoard };
+  form.temperature.oninput = form.sampler.oninput = form.sweeps.oninput = () => note(form);
   form.onsubmit = (event) => {
     event.preventDefault();
-    generate(form, does);
+    generate(form);
   };
-  $("watch-stop").onclick = () => drawing.cancel();
+  $("watch-stop").onclick = () => sampling.cancel();
   $("watch-step").oninput = (event) => (pause(), show(Number(event.target.value)));
-  addEventListener("pointerdown", (event) => event.target.closest?.("#watch-boards canvas") ?? hideChances());
   $("watch-play").onclick = () => (playing ? pause() : play());
-  $("watch-boards").append(el("p", { className: "empty", textContent: "Press Generate, and see boards appear cell by cell." }));
-  // What this window drew last is told again.
-  for (const [name, data] of recall("watch", [], session)) hear(name, data, does, false);
-  if (boards.length) show(steps);
+  addEventListener("pointerdown", (event) => event.target.closest?.("#watch-boards canvas") ?? hideChances());
+  addEventListener("keydown", (event) => event.key === "Escape" && hideChances());
+  // What this window sampled last is shown again.
+  for (const [name, data] of recall("watch", [], session)) hear(name, data, false);
+  if (cards.length) show(step);
   stopped();
-  boards.filter((one) => one.text !== null && !one.verdict.hasChildNodes()).forEach(judge);
-  addEventListener("pagehide", remember); // in the middle of a drawing, perhaps
+  addEventListener("pagehide", remember); // perhaps while sampling
+  model().then(() => note(form), () => {});
 }
 
-async function generate(form, does) {
+// The first look at this part shows boards, not an empty shelf.
+export function shownFirst() {
+  if (!cards.length && !$("watch").hasAttribute("aria-busy")) generate($("watch-form"));
+}
+
+// What the sampler that is chosen costs.
+async function note(form) {
+  form.warmth.value = Number(form.temperature.value).toFixed(1);
+  const facts = (await model())?.samplers.find((each) => each.name === form.sampler.value);
+  const changed = Number(form.temperature.value) !== 1 || form.sweeps.value !== "";
+  let sentence = "";
+  if (changed) sentence = "With these settings nobody has measured how many boards are solvable.";
+  else if (facts?.solvable) {
+    const attempts = facts.config.critic ? `about ${facts.attempts.toFixed(1)} attempts and ` : "";
+    sentence = `${Math.round(100 * facts.solvable)} % of its boards are solvable; ${attempts}${Math.round(facts.evaluations)} network evaluations a board.`;
+  }
+  $("sampler-note").textContent = sentence;
+}
+
+async function generate(form) {
   pause();
   hideChances();
-  const asked = {
-    count: Number(form.count.value),
-    temperature: Number(form.temperature.value),
-    polish: Number(form.polish.value),
-  };
-  if (form.seed.value !== "") asked.seed = Number(form.seed.value);
-  $("generate").textContent = "Drawing…";
+  const request = { count: Number(form.count.value), sampler: form.sampler.value };
+  if (Number(form.temperature.value) !== 1) request.temperature = Number(form.temperature.value);
+  if (form.sweeps.value !== "") request.sweeps = Number(form.sweeps.value);
+  if (form.seed.value !== "") request.seed = Number(form.seed.value);
+  if (form.keep.value) request.only_solvable = true;
+  if (form.keep.value && form.keep.value !== "solvable") request.difficulty = form.keep.value;
+  $("generate").textContent = "Sampling…";
   enable($("generate"), false);
   $("watch-stop").hidden = false;
   $("watch").setAttribute("aria-busy", "true");
   try {
-    await drawing.run((signal) => listen("generate", asked, (name, data) => hear(name, data, does), signal));
+    await sampling.run((signal) => listen("generate", request, hear, signal));
   } catch (error) {
     toast(error.message);
   }
@@ -61,69 +82,94 @@ async function generate(form, does) {
   $("watch").removeAttribute("aria-busy");
 }
 
-function hear(name, data, does, live = true) {
+function hear(name, data, live = true) {
+  const following = live && shown === step && !playing;
   if (name === "start") {
-    // Only now: without a server, what was drawn before stays.
-    boards = [];
-    told = [];
-    steps = allSteps = 0;
+    // Only now: without a server, the boards from before stay.
+    [cards, byNumber, events, step, evaluations] = [[], new Map(), [], 0, data.evaluations];
     $("watch-boards").replaceChildren();
     $("scrubber").hidden = false;
-    for (let number = 0; number < data.count; number++) boards.push(card(number, data, does));
+    for (let i = 0; i < data.count; i++) cards.push(card(i, data));
     show(0);
-  } else if (name === "reveal") {
-    boards.forEach((each, i) =>
-      each.commits.push({ cell: data.cells[i], tile: data.tiles[i], chances: data.probabilities[i] }),
-    );
-    const following = live && shownStep === steps && !playing;
-    steps = data.step;
-    allSteps = data.steps;
-    if (following) show(steps);
-  } else if (name === "finished") {
-    data.boards.forEach((text, i) => {
-      boards[i].text = text;
-      for (const each of boards[i].buttons) each.disabled = false;
+  } else if (name === "boards") {
+    const free = cards.filter((one) => !one.kept);
+    data.numbers.forEach((number, i) => begin(free[i], number));
+  } else if (name === "commit") {
+    step += 1;
+    data.numbers.forEach((number, i) => {
+      const one = byNumber.get(number);
+      one.commits.push({ step, cell: data.cells[i], tile: data.tiles[i], chances: data.probabilities[i] });
     });
-    if (live) show(shownStep);
+    if (following) show(step);
+  } else if (name === "attempt") {
+    data.numbers.forEach((number, i) => data.accepted[i] || reject(byNumber.get(number)));
   } else if (name === "judged") {
-    boards[data.number].verdict.replaceChildren(judgementNode(data.judgement));
+    const one = byNumber.get(data.number);
+    Object.assign(one, { text: data.board, title: data.title, kept: data.kept, attempts: data.attempts });
+    one.verdict.replaceChildren(judgementNode(data.judgement));
+    one.solved = data.judgement.verdict === "solved";
+    for (const each of one.buttons) each.disabled = false;
+    tell(one);
+    if (live) draw(one);
+  } else if (name === "end") {
+    summary(data);
   } else if (name === "error") {
     return toast(data.message);
   }
-  told.push([name, data]);
+  events.push([name, data]);
 }
 
-const remember = () => keep("watch", told, session);
+const remember = () => keep("watch", events, session);
 
-// A board that was finished when this window was left, and not yet judged.
-async function judge({ number, text }) {
-  try {
-    const judgement = await ask("rate", { board: text });
-    if (boards[number]?.text === text) hear("judged", { number, judgement }); // else something else is drawn by now
-  } catch {
-    // as little is known of it as before
-  }
+function begin(one, number) {
+  byNumber.set(number, one);
+  Object.assign(one, { number, attempts: 1, text: null });
+  if (one.commits.length) one.commits.push({ step, clear: true });
+  one.verdict.replaceChildren();
+  for (const each of one.buttons) each.disabled = true;
+  tell(one);
 }
 
-// Boards that were not drawn to the end can be gone on with.
+// The critic has rejected what was sampled: the board is cleared, and sampled again.
+function reject(one) {
+  one.attempts += 1;
+  one.commits.push({ step, clear: true });
+  tell(one);
+}
+
+function tell(one) {
+  const rejected = one.attempts > 1 ? `; attempt ${one.attempts}, the critic rejected ${one.attempts - 1}` : "";
+  one.label.textContent = `seed ${one.seed}, board ${one.number}${rejected}`;
+}
+
+function summary({ kept, sampled }) {
+  const attempts = events.filter(([name]) => name === "attempt").reduce((sum, [, data]) => sum + data.numbers.length, 0);
+  const left = kept < cards.length ? ` Only ${kept} of ${plural(sampled, "board")} matched; that is where it stops.` : "";
+  const solved = cards.filter((one) => one.solved && one.kept).length;
+  $("watch-summary").textContent =
+    `${solved} of ${plural(kept, "board")} solvable; ${plural(attempts, "attempt")} and ${plural(attempts * evaluations, "network evaluation")} in all.${left}`;
+}
+
+// Boards that were not sampled to the end can be completed.
 function stopped() {
-  for (const one of boards) {
+  for (const one of cards) {
     if (one.text !== null) continue;
     one.verdict.textContent = "Stopped. Edit takes it to Draw, where Complete fills the rest.";
     one.edit.disabled = false;
   }
 }
 
-function card(number, { seed, model, board }, { open, keepBoard }) {
-  const title = `${model} ${seed}-${number}`;
+function card(place, { seed, model: name, board }) {
   const canvas = el("canvas", { tabIndex: 0 });
-  const verdict = el("p", { className: "verdict" });
-  const one = { number, start: parse(board), commits: [], text: null, verdict, view: new BoardView(canvas, `Drawing ${number + 1}: `) };
-  one.edit = button("Edit", () => open("draw", one.text ?? format(boardAt(one, steps)), title));
+  const one = { seed, place, number: place, start: parse(board), commits: [], text: null, attempts: 1, title: `${name} ${seed}-${place}` };
+  one.verdict = el("p", { className: "verdict" });
+  one.label = el("p", { className: "soft small" });
+  one.view = new BoardView(canvas, `Board ${place + 1}: `);
+  one.edit = button("Edit", () => does.open("draw", one.text ?? format(boardAt(one, step)), one.title));
   one.buttons = [
-    button("Play", () => open("play", one.text, title)),
+    button("Play", () => does.open("play", one.text, one.title)),
     one.edit,
-    button("Keep", () => keepBoard(one.text, title)),
+    button("Keep", () => does.keepBoard(one.text, one.title)),
   ];
   for (const each of one.buttons) each.disabled = true;
   canvas.onpointermove = (event) => chances(one, one.view.cellAt(event), event.clientX, event.clientY);
@@ -133,45 +179,51 @@ function card(number, { seed, model, board }, { open, keepBoard }) {
   canvas.onpointercancel = hideChances;
   canvas.onblur = () => (hideChances(), (one.cursor = undefined), draw(one));
   canvas.onkeydown = (event) => inspect(one, event);
-  const label = el("p", { className: "soft small", textContent: `seed ${seed}, board ${number}` });
-  $("watch-boards").append(el("article", { className: "card" }, canvas, label, verdict, el("div", { className: "buttons" }, ...one.buttons)));
+  tell(one);
+  $("watch-boards").append(el("article", { className: "card" }, canvas, one.label, one.verdict, el("div", { className: "buttons" }, ...one.buttons)));
   return one;
 }
 
-function boardAt(one, step) {
+// The commits of the attempt that is shown at a step.
+function commitsAt(one, at) {
+  const until = one.commits.findLastIndex((each) => each.step <= at && !(each.clear && each.step === at));
+  const from = one.commits.findLastIndex((each, i) => i <= until && each.clear);
+  return one.commits.slice(from + 1, until + 1);
+}
+
+function boardAt(one, at) {
   const board = copy(one.start);
-  for (const { cell, tile } of one.commits.slice(0, step)) board.cells[cell] = tile;
+  for (const { cell, tile } of commitsAt(one, at)) board.cells[cell] = tile;
   return board;
 }
 
 function draw(one) {
-  const done = shownStep >= steps && one.text !== null;
-  const fresh = shownStep && !done ? [one.commits[shownStep - 1]?.cell].filter((cell) => cell !== undefined) : [];
-  one.view.show(boardAt(one, shownStep), { fresh, cursor: one.cursor });
+  const last = commitsAt(one, shown).at(-1);
+  const fresh = last?.step === shown && one.text === null ? [last.cell] : [];
+  one.view.show(boardAt(one, shown), { fresh, cursor: one.cursor });
 }
 
-function show(step) {
-  shownStep = Math.max(0, Math.min(step, steps));
-  // Polish commits cells again, so that there are more steps than cells.
-  const cells = boards[0].start.cells.filter((tile) => tile === MASK).length, last = allSteps || cells;
-  $("watch-step").max = last;
-  $("watch-step").value = shownStep;
-  $("watch-at").value = `${last > cells ? "step" : "cell"} ${shownStep} of ${last}`;
-  for (const one of boards) draw(one);
+function show(at) {
+  shown = Math.max(0, Math.min(at, step));
+  const all = Math.max(step, evaluations);
+  $("watch-step").max = all;
+  $("watch-step").value = shown;
+  $("watch-at").value = `step ${shown} of ${all}`;
+  for (const one of cards) draw(one);
 }
 
 function play() {
-  if (shownStep >= steps) show(0);
+  if (shown >= step) show(0);
   $("watch-play").textContent = "❚❚";
   $("watch-play").setAttribute("aria-label", "Pause");
-  playing = setInterval(() => (shownStep >= steps ? pause() : show(shownStep + 1)), 70);
+  playing = setInterval(() => (shown >= step ? pause() : show(shown + 1)), 70);
 }
 
 function pause() {
   clearInterval(playing);
   playing = null;
   $("watch-play").textContent = "▶";
-  $("watch-play").setAttribute("aria-label", "Play the drawing again");
+  $("watch-play").setAttribute("aria-label", "Play the sampling again");
 }
 
 function inspect(one, event) {
@@ -184,19 +236,19 @@ function inspect(one, event) {
   chances(one, one.cursor, box.left + ((one.cursor % width) + 1) * cell, box.top + (Math.floor(one.cursor / width) + 1) * cell);
 }
 
-// What the model thought of a cell when it was committed, as of the moment shown.
+// The probabilities of a cell at its commit, as of the step that is shown.
 function chances(one, cell, x, y) {
-  const committed = one.commits.slice(0, shownStep).findLastIndex((each) => each.cell === cell);
-  if (cell < 0 || committed < 0) return hideChances();
-  const { tile, chances: shares } = one.commits[committed];
+  const commits = commitsAt(one, shown), which = commits.findLastIndex((each) => each.cell === cell);
+  if (cell < 0 || which < 0) return hideChances();
+  const { tile, chances: shares } = commits[which];
   const lines = shares.map((share, i) => {
     const fill = el("i");
     fill.style.width = `${100 * share}%`;
     const percent = share >= 0.9995 ? "100 %" : share < 0.0005 ? "0 %" : `${(100 * share).toFixed(1)} %`;
     return el("li", { className: i === tile ? "drawn" : "", title: NAMES[i] }, tileIcon(i, 14), el("span", { className: "bar" }, fill), percent);
   });
-  const name = cellName(boardAt(one, shownStep), cell);
-  $("chances").replaceChildren(el("h3", { textContent: `${name}: commit ${committed + 1}` }), el("ol", {}, ...lines));
+  const name = cellName(boardAt(one, shown), cell);
+  $("chances").replaceChildren(el("h3", { textContent: `${name}: commit ${which + 1}` }), el("ol", {}, ...lines));
   $("chances").hidden = false;
   const box = $("chances").getBoundingClientRect();
   $("chances").style.left = `${Math.max(8, Math.min(x + 16, innerWidth - box.width - 8))}px`;

@@ -1,0 +1,284 @@
+// A search for large levels that looks at few positions and thinks about each: feature space search (FESS).
+//
+// A move takes one box any number of pushes. Every position falls into a cell of feature space by how far the packing
+// plan is done and how free the board is. The cells take turns, whatever they hold, so that no single measure leads
+// the search astray. In its turn a cell goes on with the move of least weight: moves that some advisor recommends weigh
+// nothing, all others one, and a position weighs what the moves to it do.
+#pragma once
+
+#include <map>
+#include <queue>
+#include <random>
+
+#include "best_first.hpp"
+#include "features.hpp"
+#include "relaxed.hpp"
+
+namespace maskoban {
+
+class FeatureSearch {
+public:
+    FeatureSearch(const Maze& maze, Memory& memory, Budget& budget)
+        : maze_(maze), memory_(memory), budget_(budget), field_(maze), freezing_(maze), relaxed_(maze),
+          features_(maze, memory, budget), k_(maze.start.size()), nodes_(memory), boxes_(memory), moves_(memory) {
+        std::mt19937_64 random(1);
+        for (int c = 0; c < maze.cells; ++c) box_keys_.push_back(random()), player_keys_.push_back(random());
+    }
+
+    // Makes so many positions at most. When solved, solution() has the pushes.
+    Standing run(std::int64_t most, Outcome& outcome) {
+        if (nodes_.size() == 0) {
+            if (budget_.spent(outcome)) return Standing::SPENT;
+            ++outcome.expanded, --most;
+            field_.set(maze_.start);
+            make(NONE, {}, maze_.start, field_.flood(maze_.player), 0);
+        }
+        while (most > 0) {
+            if (won_) return Standing::SOLVED;
+            if (full_) return Standing::FULL;
+            if (waiting_ == 0) return Standing::EXHAUSTED;
+            turn_ = (turn_ + 1) % queues_.size();
+            if (queues_[turn_].empty()) continue;
+            if (budget_.spent(outcome)) return Standing::SPENT;
+            ++outcome.expanded, --most;
+            go_on(queues_[turn_]);
+        }
+        return won_ ? Standing::SOLVED : Standing::RUNNING;
+    }
+
+    std::vector<Push> solution() {
+        std::vector<std::uint32_t> chain;
+        for (auto i = static_cast<std::uint32_t>(nodes_.size()) - 1; nodes_[i].parent != NONE; i = nodes_[i].parent)
+            chain.push_back(i);
+        std::vector<Push> pushes;
+        for (auto i = chain.rbegin(); i != chain.rend(); ++i) {
+            const Node &node = nodes_[*i], &parent = nodes_[node.parent];
+            field_.set(boxes_of(node.parent));
+            field_.flood(parent.player);
+            int last = -1;
+            field_.walk_box<false>(node.by.from, field_.sides(node.by.from), [&](const Stop& stop, int number) {
+                if (stop.cell == node.by.to && stop.sides == node.by.sides) last = number;
+                return last < 0;
+            });
+            std::vector<Push> part;
+            for (int s = last; field_.stops()[s].before >= 0; s = field_.stops()[s].before) {
+                const Stop& stop = field_.stops()[s];
+                part.push_back({maze_.place[field_.stops()[stop.before].cell], stop.along});
+            }
+            pushes.insert(pushes.end(), part.rbegin(), part.rend());
+        }
+        return pushes;
+    }
+
+private:
+    static constexpr std::uint32_t NONE = 0xFFFFFFFFu;
+    static constexpr std::size_t RELAXED_POSITIONS = 100;
+
+    struct Move {
+        Cell from, to;
+        std::uint8_t sides;  // of the box in the end that the player can get to
+    };
+    struct Node {
+        std::uint64_t hash;
+        std::uint32_t parent, first;  // first: its next move, and behind it the others
+        std::uint32_t moves, advised;  // still to be tried; those at the front are advised
+        std::uint16_t weight;
+        Cell player;
+        Move by;
+    };
+    struct Child {
+        Move move;
+        Features features;
+        bool advised;
+    };
+    struct Entry {
+        std::uint32_t weight, order, node;
+        // The queue gives the largest: the lightest, and the newest of those.
+        bool operator<(const Entry& other) const {
+            return weight != other.weight ? weight > other.weight : order < other.order;
+        }
+    };
+    using Queue = std::priority_queue<Entry>;
+
+    std::uint64_t hash(const std::vector<Cell>& boxes, Cell player) const {
+        std::uint64_t hash = player_keys_[player];
+        for (Cell c : boxes) hash ^= box_keys_[c];
+        return hash;
+    }
+    std::vector<Cell> boxes_of(std::uint32_t node) const {
+        std::vector<Cell> boxes(k_);
+        for (std::size_t i = 0; i < k_; ++i) boxes[i] = boxes_[node * k_ + i];
+        return boxes;
+    }
+
+    // Tries the next move of the lightest position of a cell.
+    void go_on(Queue& queue) {
+        const std::uint32_t index = queue.top().node;
+        queue.pop();
+        Node& node = nodes_[index];
+        const bool advised = node.advised > 0;
+        const Move move = moves_[node.first++];
+        --node.moves;
+        node.advised -= advised;
+        if (node.moves > 0) queue.push({node.weight + 0u + (node.advised == 0), ++order_, index});
+        else --waiting_;
+        std::vector<Cell> boxes = boxes_of(index);
+        *std::find(boxes.begin(), boxes.end(), move.from) = move.to;
+        std::sort(boxes.begin(), boxes.end());
+        field_.set(boxes);
+        const Cell player = field_.flood(maze_.next[move.to][std::countr_zero(move.sides)]);
+        make(index, move, boxes, player, node.weight + !advised);
+    }
+
+    // Notes a position if it is new, and finds its moves.
+    void make(std::uint32_t parent, Move by, const std::vector<Cell>& boxes, Cell player, int weight) {
+        const std::uint64_t key = hash(boxes, player);
+        if (known(boxes, player, key)) return;
+        const auto index = static_cast<std::uint32_t>(nodes_.size());
+        weight = std::min(weight, 0xFFFF);
+        if (!note({key, parent, 0, 0, 0, static_cast<std::uint16_t>(weight), player, by}, boxes)) return;
+        if (budget_.uses(RELAXED_GAME) && relaxed_.lost(boxes, player, RELAXED_POSITIONS)) return;
+        field_.set(boxes);
+        const Features features = features_.of(field_, boxes, player);
+        expand(index, boxes, features);
+        Node& node = nodes_[index];
+        if (won_ || full_ || node.moves == 0) return;
+        const auto [it, fresh] = numbers_.try_emplace(features.key(), queues_.size());
+        if (fresh) queues_.emplace_back();
+        queues_[it->second].push({weight + 0u + (node.advised == 0), ++order_, index});
+        ++waiting_;
+    }
+
+    bool note(const Node& node, const std::vector<Cell>& boxes) {
+        if (nodes_.size() * 2 >= slots_.size() && !grow()) return full_ = true, false;
+        // An entry of a queue goes with every node.
+        if (!memory_.claim(sizeof(Entry)) || !nodes_.add(node)) return full_ = true, false;
+        for (Cell c : boxes)
+            if (!boxes_.add(c)) return full_ = true, false;
+        put(static_cast<std::uint32_t>(nodes_.size()) - 1);
+        return true;
+    }
+
+    void put(std::uint32_t node) {
+        std::size_t at = nodes_[node].hash & (slots_.size() - 1);
+        while (slots_[at] != NONE) at = (at + 1) & (slots_.size() - 1);
+        slots_[at] = node;
+    }
+    bool grow() {
+        const std::size_t size = std::max<std::size_t>(1024, slots_.size() * 2);
+        if (!memory_.claim((size - slots_.size()) * sizeof(std::uint32_t))) return false;
+        std::vector<std::uint32_t>().swap(slots_);
+        slots_.assign(size, NONE);
+        for (std::uint32_t i = 0; i < nodes_.size(); ++i) put(i);
+        return true;
+    }
+    // Whether this position, its boxes in order, has been made before.
+    bool known(const std::vector<Cell>& boxes, Cell player, std::uint64_t key) const {
+        if (slots_.empty()) return false;
+        for (std::size_t at = key & (slots_.size() - 1); slots_[at] != NONE; at = (at + 1) & (slots_.size() - 1)) {
+            const Node& node = nodes_[slots_[at]];
+            if (node.hash != key || node.player != player) continue;
+            std::size_t i = 0;
+            while (i < k_ && boxes_[slots_[at] * k_ + i] == boxes[i]) ++i;
+            if (i == k_) return true;
+        }
+        return false;
+    }
+
+    // Finds the moves of a position that are not dead at sight, those that are advised first.
+    void expand(std::uint32_t index, const std::vector<Cell>& boxes, const Features& now) {
+        field_.set(boxes);
+        field_.flood(nodes_[index].player);
+        std::vector<std::uint8_t> sides;
+        for (Cell c : boxes) sides.push_back(field_.sides(c));
+        children_.clear();
+        std::vector<Cell> after = boxes;
+        for (std::size_t b = 0; b < k_ && !won_ && !full_; ++b) {
+            if (sides[b] == 0) continue;
+            field_.walk_box<false>(boxes[b], sides[b], [&](const Stop& stop, int) {
+                budget_.look_at_clock();
+                after[b] = stop.cell;
+                field_.put(stop.cell);
+                if (!freezing_.dead(field_, stop.cell)) {
+                    const Move move{boxes[b], stop.cell, stop.sides};
+                    const Features features = features_.of(field_, after, maze_.next[stop.cell][stop.along ^ 1]);
+                    full_ |= !add_child({move, features, false});
+                    won_ = features.home == k_;
+                }
+                field_.take(stop.cell);
+                return !won_ && !full_;
+            });
+            after[b] = boxes[b];
+        }
+        if (full_) return;
+        if (won_) {
+            const Child& last = children_.back();
+            note({0, index, 0, 0, 0, 0, 0, last.move}, boxes);
+            won_ = !full_;
+            return;
+        }
+        advise(now);
+        Node& node = nodes_[index];
+        node.first = static_cast<std::uint32_t>(moves_.size());
+        for (const bool advised : {true, false})
+            for (const Child& child : children_) {
+                if (child.advised != advised) continue;
+                full_ |= !moves_.add(child.move);
+                ++node.moves;
+                node.advised += advised;
+            }
+    }
+
+    bool add_child(const Child& child) {
+        if (children_.size() == children_.capacity()) {
+            const std::size_t more = std::max<std::size_t>(1024, children_.capacity());
+            if (!memory_.claim(more * sizeof(Child))) return false;
+            children_.reserve(children_.capacity() + more);
+        }
+        children_.push_back(child);
+        return true;
+    }
+
+    // Every advisor recommends the move that does best by its measure, if that is better than now.
+    void advise(const Features& now) {
+        const auto order = [](const Child& child) {
+            return std::tuple(child.features.by_plan(), child.move.from, child.move.to, child.move.sides);
+        };
+        std::sort(children_.begin(), children_.end(), [&](const Child& a, const Child& b) { return order(a) < order(b); });
+        const auto ask = [&](auto measure) {
+            Child* best = nullptr;
+            auto least = measure(now);
+            for (Child& child : children_)
+                if (auto value = measure(child.features); value < least) least = value, best = &child;
+            if (best != nullptr) best->advised = true;
+        };
+        ask([](const Features& f) { return std::tuple(-f.stage, f.unplanned, f.parts, f.tunnels, -f.pushes); });
+        ask([](const Features& f) { return std::tuple(f.parts, f.tunnels, f.unplanned, -f.reach); });
+        ask([](const Features& f) { return std::tuple(f.tunnels, f.parts, f.unplanned, -f.reach); });
+        ask([](const Features& f) { return std::tuple(f.unplanned, f.parts, f.tunnels, -f.reach); });
+        ask([](const Features& f) { return std::tuple(-f.pushes, f.parts, f.tunnels); });
+        ask([](const Features& f) { return std::tuple(-f.reach, f.parts, f.tunnels); });
+    }
+
+    const Maze& maze_;
+    Memory& memory_;
+    Budget& budget_;
+    Field field_;
+    Freezing freezing_;
+    RelaxedGame relaxed_;
+    FeatureFinder features_;
+    std::size_t k_;
+    Pool<Node> nodes_;
+    Pool<Cell> boxes_;  // k_ for each node
+    Pool<Move> moves_;
+    std::vector<std::uint64_t> box_keys_, player_keys_;
+    std::vector<std::uint32_t> slots_;
+    std::map<std::array<int, 4>, std::size_t> numbers_;  // of the cells of feature space
+    std::vector<Queue> queues_;
+    std::vector<Child> children_;
+    std::size_t turn_ = 0, waiting_ = 0;
+    std::uint32_t order_ = 0;
+    bool won_ = false, full_ = false;
+};
+
+}  // namespace maskoban

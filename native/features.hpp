@@ -1,0 +1,93 @@
+// What the feature search measures of a position.
+#pragma once
+
+#include <tuple>
+
+#include "packing.hpp"
+
+namespace maskoban {
+
+struct Features {
+    int stage;        // steps of the packing plan that are done
+    int unplanned;    // boxes the rest of the plan has no use for where they are
+    int parts;        // parts the boxes divide the floor into
+    int tunnels;      // tunnels that hold a box
+    std::size_t home; // boxes on goals
+    int reach;        // cells the player can walk to
+    int pushes;       // pushes the player can make now
+
+    std::array<int, 4> key() const { return {stage, unplanned, parts, tunnels}; }
+    std::array<int, 4> by_plan() const { return {-stage, unplanned, parts, tunnels}; }
+};
+
+class FeatureFinder {
+public:
+    FeatureFinder(const Maze& maze, Memory& memory, Budget& budget) : maze_(maze), memory_(memory), budget_(budget) {}
+
+    // The field must hold exactly these boxes.
+    Features of(Field& field, const std::vector<Cell>& boxes, Cell player) {
+        if (packing_.steps.empty()) {
+            packing_ = Packer(maze_, memory_, budget_).find();
+            tunnels_.resize(maze_.tunnels);
+        }
+        Features found{};
+        found.stage = packing_.stage(field, maze_);
+        found.unplanned = unplanned(boxes, found.stage);
+        found.parts = field.parts();
+        field.flood(player);
+        found.reach = field.size();
+        std::fill(tunnels_.begin(), tunnels_.end(), std::uint8_t{0});
+        for (Cell c : boxes) {
+            found.home += maze_.goal[c];
+            if (maze_.tunnel[c] >= 0) found.tunnels += !tunnels_[maze_.tunnel[c]], tunnels_[maze_.tunnel[c]] = 1;
+            const std::uint8_t sides = field.sides(c);
+            for (Direction d : DIRECTIONS) {
+                const Cell to = maze_.next[c][d];
+                found.pushes += (sides >> opposite(d) & 1) && maze_.live[to] && field.free(to);
+            }
+        }
+        return found;
+    }
+
+private:
+    static constexpr Cell NOBODY = 0xFFFF;
+
+    // Boxes left over when as many as possible of those not yet in place get a step of the plan of their own.
+    int unplanned(const std::vector<Cell>& boxes, int stage) {
+        placed_.assign(maze_.cells + 1, 0);
+        for (int i = 0; i < stage; ++i) {
+            placed_[packing_.steps[i].to] = 1;
+            placed_[packing_.steps[i].from] = 0;
+        }
+        owner_.assign(packing_.steps.size(), NOBODY);
+        int left = 0;
+        for (Cell c : boxes) {
+            if (placed_[c]) continue;
+            tried_.assign(packing_.words, 0);
+            left += !give_step(c, stage);
+        }
+        return left;
+    }
+    bool give_step(Cell c, int stage) {
+        for (int w = stage / 64; w < packing_.words; ++w) {
+            std::uint64_t steps = packing_.ready[c * packing_.words + w];
+            if (w == stage / 64) steps &= ~std::uint64_t{0} << (stage % 64);
+            while ((steps &= ~tried_[w]) != 0) {
+                const int step = w * 64 + std::countr_zero(steps);
+                tried_[w] |= std::uint64_t{1} << (step % 64);
+                if (owner_[step] == NOBODY || give_step(owner_[step], stage)) return owner_[step] = c, true;
+            }
+        }
+        return false;
+    }
+
+    const Maze& maze_;
+    Memory& memory_;
+    Budget& budget_;
+    Packing packing_;
+    std::vector<std::uint8_t> placed_, tunnels_;
+    std::vector<Cell> owner_;
+    std::vector<std::uint64_t> tried_;
+};
+
+}  // namespace maskoban

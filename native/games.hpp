@@ -1,0 +1,377 @@
+// Many games on boards of one size, stepped together: the native side of maskoban/environment/games.py.
+//
+// NumPy owns every array. A step writes observations, rewards and flags in place and allocates nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "crew.hpp"
+#include "play.hpp"
+
+namespace maskoban::environment {
+
+// One row of the (n, 8) array of games.
+struct Game {
+    std::int32_t on_goals;       // boxes on goals; this and the next three are the counts that a Move adds to
+    std::int32_t moves, pushes;  // as players count them: every push is a move
+    std::int32_t steps;          // actions taken, those that changed nothing too
+    std::int32_t boxes;          // all of them
+    std::int32_t cell;           // where the player stands
+    std::int32_t row;            // of the level in the supply, or -1
+    std::int32_t episode;        // episodes begun in this slot since it was seeded
+};
+inline constexpr std::size_t GAME = 8;
+static_assert(sizeof(Game) == GAME * sizeof(std::int32_t));
+
+// One row of the (n, 3) array of what is known of the level of each game.
+struct LevelFacts {
+    std::int32_t index;           // its number in the source, or -1
+    std::int32_t plays;           // episodes on it so far, this one included
+    std::int32_t optimal_pushes;  // or -1
+};
+inline constexpr std::size_t LEVEL = 3;
+static_assert(sizeof(LevelFacts) == LEVEL * sizeof(std::int32_t));
+
+enum Autoreset { NEXT_STEP, SAME_STEP, DISABLED };
+enum Kind { TOKENS, PLANES, BOXOBAN, RGB };
+
+// How observations look: `tiles` are the pictures of the tiles, `pixels` by `pixels` of three bytes.
+struct Look {
+    Kind kind;
+    int pixels;
+    std::vector<std::uint8_t> tiles;
+
+    std::size_t bytes(int cells) const {
+        const int per_cell = kind == PLANES ? 7 : kind == BOXOBAN ? 4 : kind == RGB ? 3 * pixels * pixels : 1;
+        return static_cast<std::size_t>(cells) * static_cast<std::size_t>(per_cell);
+    }
+};
+
+// Where the planes of the three tiles of a move begin in an observation, before and after it.
+struct Planes {
+    std::int32_t before[3], after[3];
+};
+
+// The arrays of the games, a row each. The final ones hold the last values of episodes that ended in the same step in
+// which the next ones began; they are null unless the mode is SAME_STEP.
+struct Arrays {
+    std::uint8_t *tokens, *observations, *levels;
+    Game* games;
+    LevelFacts* level_facts;
+    double* rewards;
+    bool *terminated, *truncated, *ended, *began;
+    std::uint64_t* seeds;
+    std::uint8_t* final_observations;
+    Game* final_games;
+    LevelFacts* final_level_facts;
+};
+
+// Where the supply of levels stands; Python owns it, too.
+struct Progress {
+    std::int64_t start, filled;  // the ring holds boards start to filled - 1
+    std::int64_t played;         // episodes since the window moved
+    std::int64_t episodes;       // episodes begun
+    std::int64_t refresh_at;     // no step is taken from so many episodes on, until Python refreshes the supply
+};
+
+// The levels to play: a ring of `rows` boards. The first `window` boards from `start` on are in play, and each episode
+// takes one of them. After `reuse` episodes the window moves on by one board, if there is another.
+struct Supply {
+    const std::uint8_t* boards = nullptr;
+    const std::int32_t* numbers = nullptr;
+    const std::int32_t* optimal_pushes = nullptr;  // or null
+    const double* cumulative = nullptr;            // weights of the rows, added up; null: all have the same
+    std::int32_t *plays = nullptr, *ended = nullptr, *solved = nullptr;
+    Progress* progress = nullptr;
+    std::int64_t rows = 0, window = 1, reuse = 1;
+
+    // The row of a level for an episode; `random` is uniform over 64 bits.
+    std::int64_t pick(std::uint64_t random) {
+        if (!progress) throw std::invalid_argument("no levels to play");
+        Progress& p = *progress;
+        if (p.played >= reuse && p.start + window < p.filled) ++p.start, p.played = 0;
+        const std::int64_t open = std::min(window, p.filled - p.start);
+        if (open < 1) throw std::invalid_argument("no levels to play");
+        std::int64_t row = p.start;
+        if (cumulative) {
+            const double point = static_cast<double>(random >> 11) * 0x1p-53 * cumulative[rows - 1];
+            row = std::min<std::int64_t>(std::upper_bound(cumulative, cumulative + rows, point) - cumulative, rows - 1);
+        } else if (open > 1) {
+            row += static_cast<std::int64_t>((random >> 32) * static_cast<std::uint64_t>(open) >> 32);
+        }
+        ++p.episodes, ++p.played;
+        row %= rows;
+        ++plays[row];
+        return row;
+    }
+};
+
+// A random number that depends on a slot's seed and a count only (splitmix64): no slot depends on the others.
+inline std::uint64_t mix(std::uint64_t seed, std::uint64_t number) {
+    std::uint64_t z = seed + (number + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+class Games {
+public:
+    Games(std::size_t n, int height, int width, const Arrays& arrays, Look look, std::vector<std::uint8_t> directions,
+          std::int32_t limit, Autoreset mode, std::size_t threads)
+        : n_(n), cells_(height * width), width_(width), a_(arrays), look_(std::move(look)), size_(look_.bytes(cells_)),
+          directions_(std::move(directions)), limit_(limit), mode_(mode), neighbours_(height, width), crew_(threads),
+          found_(threads) {
+        for (int key = 0; key < 128; ++key) {
+            const Move& move = MOVES[static_cast<std::size_t>(key)];
+            const int player = key & 64 ? PLAYER_ON_GOAL : PLAYER;
+            planes_[static_cast<std::size_t>(key)] = {
+                {player * cells_, (key >> 3 & 7) * cells_, (key & 7) * cells_},
+                {move.here * cells_, move.there * cells_, move.beyond * cells_}};
+        }
+        ended_.reserve(n), begun_.reserve(n);
+        for (auto& found : found_) found.reserve(n);
+        for (std::size_t i = 0; i < n; ++i) {  // the games of a pickled environment, for example
+            const std::int32_t cell = a_.games[i].cell;
+            if (cell < 0 || cell >= cells_) throw std::invalid_argument("a player stands outside its board");
+            if (a_.ended[i]) ended_.push_back(static_cast<std::int32_t>(i));
+            if (a_.began[i]) begun_.push_back(static_cast<std::int32_t>(i));
+        }
+    }
+
+    Supply supply;
+
+    bool any_final() const { return mode_ == SAME_STEP && !ended_.empty(); }
+    bool refresh_due() const { return !supply.progress || supply.progress->episodes >= supply.progress->refresh_at; }
+
+    // Refuses actions that are not in range: before any board changes.
+    void check(const std::int64_t* actions, std::size_t count) const {
+        std::uint64_t largest = 0;
+        for (std::size_t i = 0; i < count; ++i) largest = std::max(largest, static_cast<std::uint64_t>(actions[i]));
+        if (largest < directions_.size()) return;
+        throw std::invalid_argument("actions: expected 0 to " + std::to_string(directions_.size() - 1) + ", got " +
+                                    std::to_string(static_cast<std::int64_t>(largest)));
+    }
+
+    // Refuses a step where an episode is over and nothing begins the next one.
+    void check_ended() const {
+        if (mode_ == DISABLED && !ended_.empty())
+            throw std::invalid_argument(
+                "an episode is over; reset it with options={'reset_mask': ...} before the next step");
+    }
+
+    // One step of every game; the actions were checked. Null: random actions, by each slot's seed.
+    void step(const std::int64_t* actions) {
+        for (const std::int32_t i : begun_) a_.began[i] = false;
+        begun_.clear();
+        for (const std::int32_t i : ended_) {
+            a_.ended[i] = false;
+            if (mode_ == SAME_STEP) {
+                a_.final_games[i] = Game{};
+                a_.final_level_facts[i] = LevelFacts{};
+            } else {
+                begin(i);
+                a_.rewards[i] = 0;
+                a_.terminated[i] = a_.truncated[i] = false;
+            }
+        }
+        ended_.clear();
+        if (const std::size_t threads = crew_.size(); threads == 1) {
+            play(0, n_, actions, ended_);
+        } else {
+            const std::size_t share = (n_ / threads + 63) / 64 * 64;  // no two threads write to one cache line
+            crew_.run([&](std::size_t k) {
+                found_[k].clear();
+                const std::size_t from = std::min(n_, k * share), to = std::min(n_, from + share);
+                play(from, k + 1 == threads ? n_ : to, actions, found_[k]);
+            });
+            for (const auto& found : found_) ended_.insert(ended_.end(), found.begin(), found.end());
+        }
+        for (const std::int32_t i : ended_) end(i);
+    }
+
+    // One step of the first game, which goes on after its end until it is reset.
+    void step_first(std::int64_t action) {
+        ended_.clear();
+        a_.began[0] = false;
+        play(0, 1, &action, ended_);
+        if (!ended_.empty() && !a_.ended[0]) end(0);
+    }
+
+    // Begin an episode in a slot, on the next level of the supply.
+    void begin(std::int32_t i) {
+        const std::int64_t row = supply.pick(mix(a_.seeds[i], static_cast<std::uint32_t>(a_.games[i].episode)));
+        begin_on(i, supply.boards + row * cells_);
+        a_.games[i].row = static_cast<std::int32_t>(row);
+        const std::int32_t optimal_pushes = supply.optimal_pushes ? supply.optimal_pushes[row] : -1;
+        a_.level_facts[i] = {supply.numbers[row], supply.plays[row], optimal_pushes};
+    }
+
+    // Begin an episode in a slot, on this board, of which nothing is known.
+    void begin_on(std::int32_t i, const std::uint8_t* board) {
+        const std::size_t cells = static_cast<std::size_t>(cells_), at = static_cast<std::size_t>(i) * cells;
+        std::memcpy(a_.tokens + at, board, cells);
+        std::memcpy(a_.levels + at, board, cells);
+        Game game{};
+        for (int c = 0; c < cells_; ++c) {
+            if (is_player(board[c])) game.cell = c;
+            game.boxes += is_box(board[c]);
+            game.on_goals += board[c] == BOX_ON_GOAL;
+        }
+        game.row = -1;
+        game.episode = a_.games[i].episode + 1;
+        a_.games[i] = game;
+        a_.level_facts[i] = {-1, 0, -1};
+        if (!a_.began[i]) begun_.push_back(i);
+        a_.began[i] = true;
+        draw_board(i);
+    }
+
+    // Before slots are reset: their episodes do not count as ended any more, and none counts as just begun.
+    void clear(const bool* slots) {
+        for (const std::int32_t i : begun_) a_.began[i] = false;
+        begun_.clear();
+        std::erase_if(ended_, [slots](std::int32_t i) { return slots[i]; });
+        for (std::size_t i = 0; i < n_; ++i)
+            if (slots[i]) a_.ended[i] = a_.terminated[i] = a_.truncated[i] = false;
+    }
+
+    void copy_results(double* rewards, bool* terminated, bool* truncated) const {
+        std::copy_n(a_.rewards, n_, rewards);
+        std::copy_n(a_.terminated, n_, terminated);
+        std::copy_n(a_.truncated, n_, truncated);
+    }
+
+    const Game& first() const { return a_.games[0]; }
+    double first_reward() const { return a_.rewards[0]; }
+
+private:
+    void end(std::int32_t i) {
+        const Game& game = a_.games[i];
+        a_.ended[i] = true;
+        // The board may have left the ring meanwhile.
+        if (game.row >= 0 && supply.numbers[game.row] == a_.level_facts[i].index) {
+            ++supply.ended[game.row];
+            supply.solved[game.row] += a_.terminated[i];
+        }
+        if (mode_ != SAME_STEP) return;
+        const std::size_t at = static_cast<std::size_t>(i) * size_;
+        std::memcpy(a_.final_observations + at, a_.observations + at, size_);
+        a_.final_games[i] = game;
+        a_.final_level_facts[i] = a_.level_facts[i];
+        begin(i);
+    }
+
+    void play(std::size_t from, std::size_t to, const std::int64_t* actions, std::vector<std::int32_t>& ended) {
+        switch (look_.kind) {
+            case TOKENS: return play_as<TOKENS>(from, to, actions, ended);
+            case PLANES: return play_as<PLANES>(from, to, actions, ended);
+            case BOXOBAN: return play_as<BOXOBAN>(from, to, actions, ended);
+            case RGB: return play_as<RGB>(from, to, actions, ended);
+        }
+    }
+
+    template <Kind kind>
+    void play_as(std::size_t from, std::size_t to, const std::int64_t* actions, std::vector<std::int32_t>& ended) {
+        const std::size_t cells = static_cast<std::size_t>(cells_);
+        for (std::size_t i = from; i < to; ++i) {
+            if (a_.began[i]) continue;
+            Game& game = a_.games[i];
+            const std::size_t action = actions ? static_cast<std::size_t>(actions[i]) : random(i);
+            const std::uint16_t* const next = neighbours_[directions_[action]];
+            std::uint8_t* const tokens = a_.tokens + i * cells;
+            const int here = game.cell, there = next[here], beyond = next[there];
+            const std::uint8_t old_here = tokens[here], old_there = tokens[there], old_beyond = tokens[beyond];
+            const std::size_t key = move_key(old_here, old_there, old_beyond);
+            const Move& move = MOVES[key];
+            tokens[beyond] = move.beyond, tokens[there] = move.there, tokens[here] = move.here;
+            std::uint8_t* const observation = a_.observations + i * size_;
+            if constexpr (kind == PLANES) {
+                const Planes& planes = planes_[key];
+                observation[planes.before[2] + beyond] = 0, observation[planes.after[2] + beyond] = 1;
+                observation[planes.before[1] + there] = 0, observation[planes.after[1] + there] = 1;
+                observation[planes.before[0] + here] = 0, observation[planes.after[0] + here] = 1;
+            } else if constexpr (kind == BOXOBAN) {  // walls and goals never change
+                observation[2 * cells_ + beyond] = is_box(move.beyond);
+                observation[2 * cells_ + there] = is_box(move.there);
+                observation[there] = is_player(move.there);
+                observation[here] = is_player(move.here);
+            } else if constexpr (kind == RGB) {
+                if (look_.pixels == 1) {  // a test whether anything moved would take longer than the drawing
+                    draw_pixel(observation, beyond, move.beyond);
+                    draw_pixel(observation, there, move.there);
+                    draw_pixel(observation, here, move.here);
+                } else if (move.moved) {
+                    if (move.pushed) draw_tile(observation, beyond, move.beyond);
+                    draw_tile(observation, there, move.there);
+                    draw_tile(observation, here, move.here);
+                }
+            }
+            game.cell = move.moved ? there : here;
+            game.on_goals += move.goals, game.moves += move.moved, game.pushes += move.pushed, game.steps += move.steps;
+            const bool solved = game.on_goals == game.boxes, cut = game.steps >= limit_;
+            a_.rewards[i] = STEP_REWARD + move.goals + (solved ? SOLVED_REWARD : 0);
+            a_.terminated[i] = solved, a_.truncated[i] = cut;
+            if (solved | cut) ended.push_back(static_cast<std::int32_t>(i));
+        }
+    }
+
+    // A random action; it depends on the slot's seed and the numbers of its episode and step only.
+    std::size_t random(std::size_t i) const {
+        const auto episode = static_cast<std::uint32_t>(a_.games[i].episode);
+        const auto step = static_cast<std::uint32_t>(a_.games[i].steps);
+        return (mix(~a_.seeds[i], std::uint64_t{episode} << 32 | step) >> 32) * directions_.size() >> 32;
+    }
+
+    void draw_pixel(std::uint8_t* observation, int cell, std::uint8_t tile) const {
+        std::memcpy(observation + 3 * cell, look_.tiles.data() + 3 * tile, 3);
+    }
+
+    void draw_tile(std::uint8_t* observation, int cell, std::uint8_t tile) const {
+        const int pixels = look_.pixels, line = 3 * pixels;
+        const std::uint8_t* from = look_.tiles.data() + tile * line * pixels;
+        std::uint8_t* to = observation + (cell / width_ * pixels * width_ + cell % width_) * line;
+        for (int y = 0; y < pixels; ++y, from += line, to += line * width_)
+            std::memcpy(to, from, static_cast<std::size_t>(line));
+    }
+
+    void draw_board(std::int32_t i) {
+        if (look_.kind == TOKENS) return;  // the tokens are the observation
+        const std::uint8_t* const tokens = a_.tokens + static_cast<std::size_t>(i) * static_cast<std::size_t>(cells_);
+        std::uint8_t* const observation = a_.observations + static_cast<std::size_t>(i) * size_;
+        if (look_.kind == PLANES) std::memset(observation, 0, size_);
+        for (int c = 0; c < cells_; ++c) {
+            const std::uint8_t tile = tokens[c];
+            if (look_.kind == PLANES) {
+                observation[tile * cells_ + c] = 1;
+            } else if (look_.kind == BOXOBAN) {
+                observation[c] = is_player(tile);
+                observation[cells_ + c] = tile == WALL;
+                observation[2 * cells_ + c] = is_box(tile);
+                observation[3 * cells_ + c] = is_goal(tile);
+            } else {
+                draw_tile(observation, c, tile);
+            }
+        }
+    }
+
+    std::size_t n_;
+    int cells_, width_;
+    Arrays a_;
+    Look look_;
+    std::size_t size_;                       // bytes of one observation
+    std::array<Planes, 128> planes_;        // of every move
+    std::vector<std::uint8_t> directions_;  // by action
+    std::int32_t limit_;
+    Autoreset mode_;
+    Neighbours neighbours_;
+    Crew crew_;
+    std::vector<std::int32_t> ended_, begun_;       // slots, as of the last step
+    std::vector<std::vector<std::int32_t>> found_;  // the slots that ended, for each thread
+};
+
+}  // namespace maskoban::environment

@@ -1,0 +1,31 @@
+"""Progress of long work: callbacks of (done, total), and a bar on the error stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeAlias
+
+#: Called with (done, total) from time to time.
+OnProgress: TypeAlias = Callable[[int, int], None]
+
+
+@contextmanager
+def bar(doing: str, wanted: bool = True) -> Iterator[OnProgress]:
+    """A callback that moves a bar; one that does nothing where no bar is ``wanted``.
+
+    >>> with bar("counting", wanted=False) as on_progress:
+    ...     on_progress(3, 3)
+    """
+    if not wanted:
+        yield lambda done, total: None
+        return
+    # Imported here, because solving and training need NumPy and torch only.
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as RichProgress
+
+    columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with RichProgress(*columns, console=Console(stderr=True)) as shown:
+        task = shown.add_task(doing, total=None)
+        yield lambda done, total: shown.update(task, completed=done, total=total)

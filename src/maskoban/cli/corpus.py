@@ -1,0 +1,108 @@
+"""maskoban corpus: fetch, pack, describe and make boards to learn from."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from maskoban.cli.options import Seed
+from maskoban.cli.output import Output, progress_bar
+
+corpus = typer.Typer(help="Fetch, pack, describe and make boards to learn from.", no_args_is_help=True)
+
+
+@corpus.command("fetch")
+def corpus_fetch(
+    split: Annotated[
+        list[str] | None, typer.Option(show_default="all", help="medium/train, medium/valid, hard, ...")
+    ] = None,
+    to: Annotated[Path | None, typer.Option(show_default="the cache", help="Folder to download to.")] = None,
+    url: Annotated[str | None, typer.Option(show_default="Boxoban's", help="A mirror's address.")] = None,
+) -> None:
+    """Download the Boxoban levels. After an interruption, the next fetch continues.
+
+    Every file is verified against a list of checksums. Prints the folder.
+
+    \b
+    Examples:
+      maskoban corpus fetch
+      maskoban corpus fetch --split medium/valid --to boxoban-levels
+    """
+    from maskoban.boards.download import BASE_URL, SPLITS, download
+
+    with progress_bar("downloading", Output(as_json=False)) as on_progress:
+        folder = download(to, split or SPLITS, url or BASE_URL, on_progress)
+    print(folder)
+
+
+@corpus.command("pack")
+def corpus_pack(
+    levels: Annotated[Path, typer.Argument(metavar="FOLDER", help="A file or folder of level files.")],
+    out: Annotated[Path | None, typer.Argument(help="File to write.", show_default="FOLDER.npz")] = None,
+) -> None:
+    """Pack levels of one size into a compact file to train from.
+
+    \b
+    Examples:
+      maskoban corpus pack boxoban-levels/medium/train medium-train.npz
+    """
+    from maskoban.boards.corpus import pack
+    from maskoban.errors import MaskobanError
+
+    if out is None and str(levels) == "-":
+        raise MaskobanError("levels of standard input need the name of a file to pack them into")
+    here = levels.resolve()
+    target = out or Path(f"{here.name if here.is_dir() else here.stem}.npz")
+    print(pack(levels, target))
+    print(f"packed into {target}, {target.stat().st_size / 1e6:.2f} MB", file=sys.stderr)
+
+
+@corpus.command("info")
+def corpus_info(
+    boards: Annotated[
+        str,
+        typer.Argument(metavar="CORPUS", help="A packed file, a folder, a name, or - for stdin."),
+    ],
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+) -> None:
+    """Describe a corpus: its size, its tiles, its border, its boxes.
+
+    \b
+    Examples:
+      maskoban corpus info medium-train.npz
+      maskoban corpus info boxoban-medium-train --json
+    """
+    from maskoban.boards.corpus import info, load
+
+    described = info(load(boards))
+    print(json.dumps(described.as_dict()) if as_json else described)
+
+
+@corpus.command("synth")
+def corpus_synth(
+    out: Annotated[str, typer.Argument(help="File to write, in any format.")],
+    n: Annotated[int, typer.Option("-n", "--boards", min=1, help="How many boards.")] = 1000,
+    height: Annotated[int, typer.Option(help="Rows, with the border.")] = 10,
+    width: Annotated[int, typer.Option(help="Columns, with the border.")] = 10,
+    boxes: Annotated[int, typer.Option(help="Boxes on each board.")] = 4,
+    walls: Annotated[float, typer.Option(help="Share of the inner cells that stay wall.")] = 0.55,
+    seed: Seed = 0,
+) -> None:
+    """Make solvable boards by pulling boxes backwards from their goals; no model needed.
+
+    \b
+    Examples:
+      maskoban corpus synth synth.npz -n 20000 --height 8 --width 8 --boxes 2
+      maskoban corpus synth small.sok -n 10 --height 7 --width 7 --boxes 2
+    """
+    from maskoban.boards import check_writable, write
+    from maskoban.boards.synth import synthesize
+
+    check_writable(out)
+    with progress_bar("synthesizing", Output(as_json=False)) as on_progress:
+        boards = synthesize(n, height, width, boxes, seed, walls=walls, on_progress=on_progress)
+    write(out, boards)

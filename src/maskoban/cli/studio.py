@@ -1,0 +1,44 @@
+"""``maskoban studio``: the page and the HTTP API."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from maskoban.errors import MaskobanError
+
+
+def studio(
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; 0.0.0.0 is every address of this machine.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = 8765,
+    token: Annotated[
+        str | None,
+        typer.Option(
+            show_default="none on this machine, else a random one", help="Token that clients must send."
+        ),
+    ] = None,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page.")] = True,
+) -> None:
+    """Serve the page to play, watch, draw and keep boards, and the HTTP API.
+
+    The API is described at /api/openapi.json. The server listens on this machine
+    only, unless --host says otherwise; then clients need the token.
+
+    \b
+    Examples:
+      maskoban studio
+      maskoban studio --port 9000 --no-browser
+      maskoban studio --host 0.0.0.0 --token secret
+    """
+    for needed in ("fastapi", "uvicorn"):
+        if find_spec(needed) is None:
+            raise MaskobanError(f"the studio needs {needed}: pip install 'maskoban[studio]'")
+    from maskoban.studio.app import run
+
+    run(host, port, token, browser)

@@ -1,0 +1,97 @@
+"""The critic: a discriminator between boards of the corpus and boards of the model, for rejection sampling.
+
+It learns from both kinds of boards only; no solver is involved. The optimal discriminator is the log density ratio
+
+    score(x) = log p(x) / q(x),    p the corpus, q the model.
+
+A sampled board is kept with probability min(1, exp(score) / c). For c as large as the largest ratio, the kept boards
+follow p exactly; a smaller c moves q part of the way to p and rejects fewer boards.
+
+The critic is the denoiser with a LoRA (low-rank adaptation) of each matrix, W + B A, and a head that reads the mean
+over all cells. It adds few weights to those of the model.
+"""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from maskoban.errors import MaskobanError
+from maskoban.nn.networks import InteriorNetwork, Network
+from maskoban.nn.weight_files import dequantize, load_tensors, load_weights
+
+#: The stacks of matrices with a LoRA, in the order of :meth:`InteriorNetwork.matrices`.
+STACKS = ("qkv", "out", "up", "down")
+
+
+class CriticNetwork(nn.Module):
+    """Scores of finished boards: forward(tokens (boards, cells) int64, turn (boards,) or None) -> (boards,).
+
+    ``turn`` is the number of the symmetry that was applied to a board. The corpus is not symmetric, so the critic must
+    know it; telling apart turned boards of both kinds is the same task with eight times the data.
+
+    >>> CriticNetwork(InteriorNetwork(blocks=1), rank=2)(torch.zeros(3, 64, dtype=torch.int64))
+    tensor([0., 0., 0.], grad_fn=<SqueezeBackward1>)
+    """
+
+    def __init__(self, base: InteriorNetwork, rank: int) -> None:
+        super().__init__()
+        self.base = base.requires_grad_(False).eval()
+        self.narrow, self.wide = nn.ParameterDict(), nn.ParameterDict()
+        for name, stack in zip(STACKS, base.matrices(), strict=True):
+            blocks, width = len(stack), stack.shape[-1]
+            self.narrow[name] = nn.Parameter(torch.empty(blocks, rank, width).uniform_(-1, 1) / width**0.5)
+            self.wide[name] = nn.Parameter(torch.zeros(blocks, stack[0].numel() // width, rank))
+        self.turns = nn.Parameter(torch.zeros(8, base.d))
+        self.head = nn.Parameter(torch.zeros(1, base.d))
+        self.bias = nn.Parameter(torch.zeros(1))
+
+    def train(self, mode: bool = True) -> CriticNetwork:
+        super().train(mode)
+        self.base.eval()  # its weights are frozen
+        return self
+
+    def stacks(self) -> list[Tensor]:
+        """The denoiser's matrices with the LoRA: W + B A."""
+        return [
+            stack + (self.wide[name] @ self.narrow[name]).view_as(stack)
+            for name, stack in zip(STACKS, self.base.matrices(), strict=True)
+        ]
+
+    def forward(self, tokens: Tensor, turn: Tensor | None = None) -> Tensor:
+        shift = self.turns[:1] if turn is None else self.turns[turn]
+        x = self.base.features(tokens, self.base.place + shift[:, None], self.stacks())
+        return (x.float().mean(1) @ self.head.T + self.bias).squeeze(1)
+
+    def added(self) -> dict[str, Tensor]:
+        """The tensors that the critic adds to the denoiser, by name."""
+        return {name: value for name, value in self.state_dict().items() if not name.startswith("base.")}
+
+
+def fingerprint(network: Network) -> str:
+    """A hash of a network's weights in fp16, the precision of exported models."""
+    digest = sha256()
+    for name, value in sorted(network.state_dict().items()):
+        digest.update(name.encode() + value.half().cpu().numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def load_critic(base: Network, file: Path) -> tuple[CriticNetwork, dict[str, str]]:
+    """The critic in a file, for this model and on its device, and the file's metadata."""
+    if not isinstance(base, InteriorNetwork):
+        raise MaskobanError(f"{file}: expected an interior network for a critic, got {type(base).__name__}")
+    tensors, metadata = load_tensors(file)
+    if "narrow.qkv" not in tensors or tensors["narrow.qkv"].ndim != 3:
+        raise MaskobanError(f"{file}: not a maskoban critic: expected LoRA matrices narrow.qkv of three axes")
+    if metadata.get("model", model := fingerprint(base)) != model:
+        raise MaskobanError(f"{file}: not a critic of this model: it was trained on the boards of another")
+    critic = CriticNetwork(base, rank=tensors["narrow.qkv"].shape[1]).to(base.place.device)
+    here = {f"base.{name}": value for name, value in base.state_dict().items()}
+    try:
+        load_weights(critic, dequantize(tensors) | here, "")
+    except MaskobanError as error:
+        raise MaskobanError(f"{file}: not a critic of this model: {error}") from None
+    return critic.eval(), metadata

@@ -1,0 +1,453 @@
+"""The training loop.
+
+    Trainer(PRESETS["tiny"], corpus, held_out, Path("runs/tiny")).run()
+
+Nothing random has state: batch order follows from (seed, epoch) and noise from (seed, step). A checkpoint therefore
+holds weights, moments and a step number, and a resumed run takes exactly the steps of an uninterrupted one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import platform
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+import maskoban
+from maskoban._util.files import atomic_file, file_errors
+from maskoban._util.signals import defer_interrupt
+from maskoban.boards.tiles import WALL, Tokens
+from maskoban.diffusion.denoiser import blank_boards
+from maskoban.diffusion.trajectory import sample_boards
+from maskoban.errors import MaskobanError
+from maskoban.nn.networks import InteriorNetwork
+from maskoban.nn.runtime import TorchDenoiser, default_device
+from maskoban.nn.self_test import kernel_self_test
+from maskoban.nn.weight_files import load_weights, restore_network
+from maskoban.training.checkpoint import (
+    Progress,
+    load_checkpoint,
+    named_folder,
+    new_network,
+    restore_optimizer,
+    save_checkpoint,
+)
+from maskoban.training.compiling import RecordedStep, check_gradients, compiled, same_step
+from maskoban.training.config import MEASURING, Preset
+from maskoban.training.data import SEED_STRIDE, Batches, board_cells
+from maskoban.training.distributed import Processes
+from maskoban.training.log import RunLog
+from maskoban.training.objective import TrainingLoss
+from maskoban.training.optim import (
+    Anneal,
+    WeightAverage,
+    build_optimizers,
+    fraction_done,
+    rate_factor,
+    set_rates,
+)
+from maskoban.training.options import TrainOptions
+
+_PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
+_READ_EVERY = 20  # steps between two reads of the loss: each waits for the device
+_SAVE_AFTER = 300  # seconds: a checkpoint is never older
+_RECORD_AFTER = 5  # steps before the step is recorded as a CUDA graph: all is compiled by then
+
+
+class Trainer:
+    """One run in one folder: ``state*.safetensors``, ``log.jsonl`` and the boards sampled on the way."""
+
+    def __init__(
+        self, preset: Preset, corpus: Tokens, held_out: Tokens, folder: Path, options: TrainOptions | None = None,
+        processes: Processes | None = None,
+    ) -> None:  # fmt: skip
+        self.preset, self.folder, self.options = preset, folder, options or TrainOptions()
+        self.processes = processes or Processes()
+        self.part = self.processes.part(preset.batch)
+        name = self.options.device or default_device()
+        try:
+            self.device = torch.device(name)
+            self.network = new_network(preset).to(self.device).compute_in(_PRECISIONS[preset.precision])
+            if self.device.index is not None and self.device.type == "cuda":
+                torch.cuda.set_device(self.device)  # kernels are launched on the current one
+        except (RuntimeError, AssertionError) as error:
+            raise MaskobanError(f"device {name!r}: {str(error).splitlines()[0]}") from error
+        on_cuda = self.device.type == "cuda"
+        self.compile = on_cuda if self.options.compile is None else self.options.compile
+        self.network.start_at(self.part.start)
+        kernel_self_test(self.network, self.part.stop - self.part.start, backward=True)
+        self.batches = Batches(board_cells(corpus, self.network, "the training corpus", self.device), preset)
+        held_out = held_out[: preset.validation_boards]
+        if len(held_out) == 0:
+            raise MaskobanError("the held-out corpus has no boards")
+        if len(held_out) > preset.batch:  # whole batches, as in training
+            held_out = held_out[: len(held_out) // preset.batch * preset.batch]
+        self.held_out = board_cells(held_out, self.network, "the held-out corpus", self.device)
+        if preset.corruption == "exact" and preset.diffusion_steps % self.network.cells:
+            raise MaskobanError(
+                f"diffusion_steps: expected a multiple of the {self.network.cells} cells with corruption=exact, "
+                f"got {preset.diffusion_steps}; set diffusion_steps={self.network.cells}"
+            )
+        self.objective = TrainingLoss(self.network, preset, self.part, self.device)
+        self.loss = compiled(self.objective.loss) if self.compile else self.objective.loss
+        self.optimizers = build_optimizers(self.network, preset, self.device)
+        self.average = WeightAverage(self.network, preset.ema)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
+        self.log = RunLog(folder, self.options.quiet, self.options.tensorboard and self.processes.first)
+        self.progress = Progress()
+        self.before = Progress()  # of the runs whose weights this one started from
+        self.anneal: Anneal | None = None
+        self._recorded: RecordedStep | None = None
+        self._updates = 0  # since the start of this process
+        self._losses: list[Tensor] = []  # of the steps since the last record
+
+    def fraction_done(self) -> float:
+        return fraction_done(self.preset, self.progress, self.options.minutes, self.anneal)
+
+    def rate_factor(self) -> float:
+        return rate_factor(self.preset, self.progress, self.options.minutes, self.anneal)
+
+    def steps_left(self) -> bool:
+        return self.fraction_done() < 1.0 and self.progress.step < (self.options.stop_at or math.inf)
+
+    # -- the loop
+
+    def run(self) -> None:
+        """Train to the end of the budget or to ``stop_at``. Saves on the way, at the end and when interrupted."""
+        self._start()
+        try:
+            self._train()
+            self._end("end")
+        except KeyboardInterrupt:  # on all processes after the same step
+            self._end("interrupted")
+            self.processes.wait()
+            raise
+        finally:
+            self.log.close()
+        self.processes.wait()
+
+    def _train(self) -> None:
+        preset, progress, first = self.preset, self.progress, self.processes.first
+        if (self.compile or self.device.type == "cuda") and self.steps_left():
+            self.processes.together(self.check_step)
+        clock = saved = time.perf_counter()
+        # Several processes must stop after the same step: there, Ctrl-C waits until they agree.
+        with defer_interrupt() if self.processes.count > 1 else nullcontext(list[int]()) as pressed:
+            while self.steps_left():
+                loss = self.train_step()
+                if self._due(_READ_EVERY) and self.device.type == "cuda":
+                    torch.cuda.synchronize()  # or the clock would run ahead of the device
+                now = time.perf_counter()
+                progress.seconds, stop = self.processes.agree(progress.seconds + now - clock, bool(pressed))
+                clock = now
+                if stop:
+                    raise KeyboardInterrupt
+                if not first:
+                    continue
+                if self._due(_READ_EVERY):
+                    self._show(loss)
+                if self._due(preset.validate_every):
+                    self.record_losses()
+                if self._due(preset.sample_every):
+                    self.sample()
+                if self._due(self.options.save_every) or time.perf_counter() - saved > _SAVE_AFTER:
+                    self.save()
+                    saved = time.perf_counter()
+                clock = time.perf_counter()  # measuring and saving are not training time
+        if first and self.fraction_done() >= 1.0:
+            recorded = self.log.recorded(
+                progress.step
+            )  # a run that was interrupted here measures when resumed
+            if "valid" not in recorded:
+                self.record_losses()
+            if "boards" not in recorded:
+                self.sample()
+
+    def _due(self, every: int) -> bool:
+        return self.progress.step % every == 0
+
+    def train_step(self) -> Tensor:
+        """One optimiser step; returns its loss, still on the device."""
+        step = self.progress.step
+        torch.manual_seed(self.preset.seed * SEED_STRIDE + step)
+        boards = self.batches(step)
+        with defer_interrupt():
+            set_rates(self.optimizers, self.preset, self.rate_factor())
+            if self._recorded is not None:
+                loss = self._recorded(boards)
+            else:
+                loss = self._update(boards)
+                self._record_when_ready(boards)
+            self.average.update(step)
+            self.progress.step += 1
+            if self.processes.first:
+                self._losses.append(loss)
+        return loss
+
+    def _update(self, boards: Tensor) -> Tensor:
+        """The loss, its gradients, and the optimisers' steps."""
+        self.network.train()
+        for optimizer in self.optimizers.values():
+            optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(boards, *self.objective.noise(boards))
+        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
+        loss = loss.detach()
+        self.processes.average([loss, *(p.grad for p in self.network.parameters() if p.grad is not None)])
+        if self.preset.clip is not None:
+            for optimizer in self.optimizers.values():
+                self.scaler.unscale_(optimizer)
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.preset.clip)
+        for optimizer in self.optimizers.values():
+            self.scaler.step(optimizer)
+        self.scaler.update()
+        return loss
+
+    def _record_when_ready(self, boards: Tensor) -> None:
+        """Record the step as a CUDA graph once everything in it is compiled, and check the recording."""
+        self._updates += 1
+        alone = self.processes.count == 1 and not self.scaler.is_enabled()
+        if not (self.compile and self.device.type == "cuda" and alone) or self._updates != _RECORD_AFTER:
+            return
+        recorded = RecordedStep(self._update, boards)
+        if same_step(self.network, self.optimizers, recorded, self._update, boards, self.preset.seed):
+            self._recorded = recorded
+        else:
+            self.log.record({"event": "not recorded", "step": self.progress.step})
+
+    def check_step(self) -> float | None:
+        """Compare the compiled step's gradients with plain torch's; returns the largest relative error.
+
+        None where the device has too little memory for the plain step.
+        """
+        torch.manual_seed(self.preset.seed)
+        self.network.train()
+        boards = self.batches(self.progress.step)
+        noise = self.objective.noise(boards)
+        scale = 1024.0 if self.preset.precision == "fp16" else 1.0  # much of a gradient is too small for fp16
+        try:
+            off = check_gradients(
+                self.network,
+                new_network(self.preset),
+                lambda: scale * self.loss(boards, *noise),
+                lambda: scale * self.objective.loss(boards, *noise),
+            )
+        except torch.OutOfMemoryError:
+            torch.cuda.empty_cache()
+            self.log.say("the training step is not checked: too little memory for the plain one")
+            return None
+        if self.processes.first:
+            self.log.record({"event": "checked", "step": self.progress.step, "gradients_off": round(off, 5)})
+        return off
+
+    # -- measuring
+
+    def _show(self, loss: Tensor) -> None:
+        minutes, rate = self.progress.seconds / 60, self.rate_factor()
+        self.log.say_live(
+            f"step {self.progress.step}  {minutes:.1f} min  loss {loss.item():.4f}  rate x{rate:.3f}"
+        )
+
+    def record_losses(self) -> None:
+        """Record the mean training loss since the last record, and the held-out loss."""
+        values: dict[str, Any] = {"step": self.progress.step, "minutes": round(self.progress.seconds / 60, 4)}
+        if self._losses:
+            values["train"] = round(torch.stack(self._losses).mean().item(), 5)
+            self._losses = []
+        values["valid"] = round(self.validate(), 5)
+        if not math.isfinite(values.get("train", 0.0) + values["valid"]):
+            raise self._diverged("the loss")
+        self.log.record(values | {"rate": round(self.rate_factor(), 5)})
+
+    @torch.no_grad()
+    def validate(self) -> float:
+        """The held-out loss, with the same noise every time and no dropout."""
+        with self._measuring():
+            losses = []
+            for start in range(0, len(self.held_out), self.preset.batch):
+                torch.manual_seed(start)
+                boards = self.held_out[start : start + self.preset.batch].long()
+                losses.append(self.loss(boards, *self.objective.noise(boards)).item())
+            return sum(losses) / len(losses)
+
+    def sample(self) -> None:
+        """Sample boards, save them in the run's folder, and record how many the solver solves."""
+        with self._measuring():
+            n, steps, schedule = self.preset.sample_boards, self.preset.diffusion_steps, self.preset.schedule
+            denoiser = TorchDenoiser(self.network, steps, batch=min(1024, n), schedule=schedule)
+            boards = sample_boards(denoiser, blank_boards(denoiser, n), self.preset.seed).boards
+        path = self.folder / f"boards-{self.progress.step:07d}.npy"
+        with atomic_file(path) as file:
+            np.save(file, boards)
+        walls = round(float((boards == WALL).sum((1, 2)).mean()), 3)
+        self.log.record(
+            {"step": self.progress.step, "boards": path.name, "walls": walls} | solvable_share(boards)
+        )
+
+    @contextmanager
+    def _measuring(self) -> Iterator[None]:
+        """Evaluation mode, and the averaged weights in place of the raw ones."""
+        try:
+            self.average.use(True)
+            self.network.eval()
+            yield
+        finally:
+            self.average.use(False)
+            self.network.train()
+
+    def _diverged(self, what: str) -> MaskobanError:
+        return MaskobanError(
+            f"{what} is not finite at step {self.progress.step}: training has diverged; "
+            f"the last checkpoint in {self.folder} is from before"
+        )
+
+    # -- start and end
+
+    def _start(self) -> None:
+        if not self.processes.first:
+            return
+        with file_errors(self.folder, "written"):
+            self.folder.mkdir(parents=True, exist_ok=True)
+        self.log.record({"event": "resume" if self.progress.step else "start", **self._circumstances()})
+        if self.fraction_done() >= 1.0:
+            self.log.say(f"the run in {self.folder} has ended, at step {self.progress.step}")
+
+    def _end(self, event: str) -> None:
+        if not self.processes.first:
+            return
+        self.save()
+        self.log.record({"event": event, "step": self.progress.step, "minutes": self.progress.seconds / 60})
+        if event == "interrupted":
+            self.log.say(f"interrupted at step {self.progress.step}; saved in {self.folder}")
+
+    def save(self) -> None:
+        """Write the checkpoint. A state that has diverged does not replace the one from before."""
+        self.average.use(False)  # Ctrl-C may have come while measuring
+        if not torch.stack([p.isfinite().all() for p in self.network.parameters()]).all():
+            raise self._diverged("a weight")
+        largest = self.options.largest_file
+        extra = {
+            "scaler": self.scaler.state_dict(),
+            "minutes": self.options.minutes,
+            "corpus": self.batches.hash,
+            "ending": self.anneal and dataclasses.asdict(self.anneal),  # the key of the first checkpoints
+            "before": dataclasses.asdict(self.before),
+            "losses": torch.stack(self._losses).tolist() if self._losses else [],
+        }
+        with defer_interrupt():
+            save_checkpoint(
+                self.folder, self.preset, self.progress, self.network, self.average.weights, self.optimizers,
+                extra, self.options.compact, None if largest is None else int(largest * 1e6),
+            )  # fmt: skip
+
+    def resume(self) -> Trainer:
+        """Continue from the checkpoint in the folder."""
+        tensors, preset, self.progress, extra = self.processes.from_first(
+            lambda: load_checkpoint(self.folder)
+        )
+        changed = [
+            f.name
+            for f in dataclasses.fields(Preset)
+            if getattr(preset, f.name) != getattr(self.preset, f.name) and f.name not in MEASURING
+        ]
+        if changed:
+            raise MaskobanError(f"{self.folder}: the run has other settings: {', '.join(changed)} differ")
+        if extra.get("corpus", self.batches.hash) != self.batches.hash:
+            raise MaskobanError(f"{self.folder}: the run was trained on other boards")
+        minutes = extra.get("minutes", self.options.minutes)
+        if self.options.minutes not in (None, minutes):
+            had = "steps" if minutes is None else f"{minutes:g} minutes"
+            raise MaskobanError(
+                f"{self.folder}: the run's budget is in {had}, got --minutes {self.options.minutes:g}"
+            )
+        self.options = dataclasses.replace(self.options, minutes=minutes)
+        self._resume_anneal(extra.get("ending"))
+        self.before = Progress(**extra.get("before", {}))
+        self._losses = [torch.tensor(loss, device=self.device) for loss in extra.get("losses", [])]
+        self.average.restore(tensors)
+        load_weights(self.network, tensors, "net.")
+        for key, optimizer in self.optimizers.items():
+            restore_optimizer(key, optimizer, self.network, tensors)
+        if self.scaler.is_enabled():
+            self.scaler.load_state_dict(extra["scaler"])
+        return self
+
+    def _resume_anneal(self, begun: dict[str, Any] | None) -> None:
+        """Continue the anneal that has ``begun``, or begin one where the options say so."""
+        steps = self.options.anneal
+        if begun is not None:
+            self.anneal = Anneal(**begun)
+            if steps not in (None, self.anneal.steps):
+                raise MaskobanError(
+                    f"{self.folder}: the run is annealing already, over {self.anneal.steps} steps; got --anneal {steps}"
+                )
+        elif steps is not None:
+            left = self.preset.steps - self.progress.step
+            if self.fraction_done() >= 1.0 or (self.options.minutes is None and steps > left):
+                raise MaskobanError(
+                    f"{self.folder}: the run ends in {max(left, 0)} steps; got --anneal {steps}"
+                )
+            self.anneal = Anneal(self.progress.step, steps, self.rate_factor())
+            if self.processes.first:
+                self._copy_aside(self.folder / f"before-annealing-{self.progress.step}")
+
+    def _copy_aside(self, aside: Path) -> None:
+        """Keep a copy of the run, from which it can continue with its own schedule."""
+        with file_errors(aside, "written"):
+            aside.mkdir(exist_ok=True)
+            for file in (*self.folder.glob("state*.safetensors"), *self.folder.glob("log.jsonl")):
+                shutil.copy(file, aside)
+        self.log.say(f"the run before annealing is in {aside}")
+
+    def start_from(self, source: str | Path) -> Trainer:
+        """Start a new run, with its own schedule, from the weights of another run or of a model.
+
+        Hidden units that were pruned from a model start as in a new network, with no effect at first.
+        """
+        tensors, _, trained, extra = self.processes.from_first(lambda: load_checkpoint(named_folder(source)))
+        new = {name: value.clone() for name, value in self.network.state_dict().items()}
+        restore_network(self.network, tensors)
+        if isinstance(self.network, InteriorNetwork):
+            up = self.network.up.data
+            up.copy_(torch.where((up == 0).all(-1, keepdim=True), new["up"], up))
+        earlier = Progress(**extra.get("before", {}))
+        self.before = Progress(trained.step + earlier.step, trained.seconds + earlier.seconds)
+        return self
+
+    def _circumstances(self) -> dict[str, Any]:
+        """What a run's log says about it."""
+        on_cuda = self.device.type == "cuda"
+        return {
+            "settings": dataclasses.asdict(self.preset),
+            "options": dataclasses.asdict(self.options),
+            "parameters": sum(p.numel() for p in self.network.parameters()),
+            "processes": self.processes.count,
+            "threads": torch.get_num_threads(),
+            "corpus": len(self.batches.corpus),
+            "held_out": len(self.held_out),
+            "from_step": self.progress.step,
+            "before": self.before.step,
+            "corpus_hash": self.batches.hash,
+            "versions": {"maskoban": maskoban.__version__, "python": platform.python_version(),
+                         "torch": torch.__version__, "numpy": np.__version__},
+            "machine": torch.cuda.get_device_name() if on_cuda else platform.processor() or platform.machine(),
+        }  # fmt: skip
+
+
+def solvable_share(boards: Tokens) -> dict[str, float]:
+    """The share of boards that the solver solves; empty where the native solver is not built."""
+    try:
+        from maskoban.solving.filters import FILTER_LIMITS
+        from maskoban.solving.solver import solve_many
+    except ImportError:
+        return {}
+    solved = solve_many(boards, solutions=False, limits=FILTER_LIMITS).solved
+    return {"solvable": round(float(solved.mean()), 5)}

@@ -1,0 +1,253 @@
+"""Files made to cost time or memory: linear time, bounded memory, and an end even if the input has none."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections.abc import Callable
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from maskoban.boards import Level, Source, files, read, read_boards, stream, take
+from maskoban.boards.formats.xml import read_slc
+from maskoban.errors import FileError, MaskobanError
+
+from .helpers import as_array, read_bytes
+
+
+def header(kind, fortran, shape):
+    """The beginning of an .npy file with this header."""
+    np.lib.format.write_array_header_1_0(
+        out := io.BytesIO(), {"descr": kind, "fortran_order": fortran, "shape": shape}
+    )
+    return out.getvalue()
+
+
+def npz(**arrays):
+    np.savez_compressed(out := io.BytesIO(), **arrays)
+    return out.getvalue()
+
+
+def blocks(notes):
+    """A file of an earlier version with one level and these notes."""
+    sizes, planes = np.array([1, 0, 0, 0, 1, 1], np.uint8), np.array([128, 0, 0, 0], np.uint8)
+    return npz(**{"0.sizes": sizes, "0.planes": planes, "0.notes": as_array(json.dumps(notes))})
+
+
+BOARD = np.zeros((1, 1, 1), np.uint8)
+
+#: Inputs of a size that grows with n. Reading four times as much may take about four times as long.
+GROWING: dict[str, Callable[[int], bytes]] = {
+    "comment-end and blanks": lambda n: b"#@#\ncomment-end" + b" " * n + b"x",
+    "comment and blanks": lambda n: b"#@#\ncomment" + b" " * n + b"x",
+    "comment, blanks, colon, blanks": lambda n: (
+        b"#@#\ncomment" + b" " * (n // 2) + b":" + b" " * (n // 2) + b"x"
+    ),
+    "title and blanks": lambda n: b"#@#\ntitle" + b" " * n + b"x",
+    "solution and blanks": lambda n: b"#@#\nsolution" + b" " * n + b"x:x",
+    "solution and slashes": lambda n: b"#@#\nsolution" + b"/ " * (n // 2) + b":x",
+    "blanks before a key": lambda n: b"#@#\n" + b" " * n + b"title",
+    "semicolons": lambda n: b"#@#\n" + b";" * n,
+    "blanks and tabs": lambda n: b"#@#\n" + b" \t" * (n // 2) + b"x",
+    "moves that are none": lambda n: b"#@#\n\nSolution\n" + b"r " * (n // 2) + b"x",
+    "counts that are none": lambda n: b"#@#\n\nSolution\n" + b"1r" * (n // 2) + b"1\n",
+    "a count": lambda n: b"###\n#" + b"9" * n + b"x\n",
+    "counts": lambda n: b"###\n" + b"1#" * (n // 2) + b"x\n",
+    "bars": lambda n: b"|" * n,
+    "blank lines": lambda n: b"#@#\n" + b"\n" * n,
+    "blank lines behind semicolons": lambda n: b"#@#\n" + b";\n" * n,
+    "blank lines in a comment": lambda n: b"#@#\nComment:\n" + b"\n" * n + b"Comment-End:\n",
+    "headings of solutions": lambda n: b"#@#\n\n" + b"Solution\n" * n,
+    "solutions": lambda n: b"#@#\n\n" + b"Solution\nr\n" * (n // 2),
+    "comments": lambda n: b"#@#\n" + b"Comment: x\n" * n,
+    "dots": lambda n: b"#@#\n\n" + b"...\n\n" * (n // 2),
+    "lines that look like rows": lambda n: b"#@#\n" + b"#@#\n\n" * (n // 2),
+    "XML: empty comments": lambda n: xml("<Level><L>#@#</L>" + "<Comment/>" * n + "</Level>"),
+    "XML: blank comments": lambda n: xml(f"<Level><L>#@#</L><Comment>{chr(10) * n}</Comment></Level>"),
+    "XML: blanks in a title": lambda n: xml(f"<Level Id='{' ' * n}x'><L>#@#</L></Level>"),
+    "XML: attributes": lambda n: xml("<Level " + " ".join(f"a{i}=''" for i in range(n // 4)) + "/>"),
+    "XML: blanks in a row": lambda n: xml(f"<Level><L>{' ' * n}x</L></Level>"),
+    "npz: newlines in a comment": lambda n: npz(
+        boards=BOARD, notes=as_array(json.dumps({"level": 0, "comment": "\n" * n}))
+    ),
+    "npz: blanks in a title": lambda n: npz(
+        boards=BOARD, notes=as_array(json.dumps({"level": 0, "title": " " * n + "x"}))
+    ),
+    "npz: digits": lambda n: npz(boards=BOARD, notes=as_array('{"level":' + "1" * n + "}")),
+    "npz: newlines in a comment of earlier versions": lambda n: blocks({"comment": ["\n" * n]}),
+}
+
+
+def xml(inside: str) -> bytes:
+    return f"<SokobanLevels>{inside}</SokobanLevels>".encode()
+
+
+def cpu_seconds(data: bytes) -> float:
+    """CPU time of reading, the best of three: other processes on the machine do not count."""
+    best = float("inf")
+    for _ in range(3):
+        started = time.process_time()
+        with suppress(MaskobanError):
+            read_bytes(data)
+        best = min(best, time.process_time() - started)
+    return best
+
+
+@pytest.mark.parametrize("make", GROWING.values(), ids=GROWING)
+def test_time_grows_no_faster_than_the_input(make):
+    """Eight times the input: 8 times the time if linear, 64 times if quadratic; 24 is between, far from both."""
+    small, large = make(15_000), make(120_000)
+    for _ in range(3):
+        seconds = cpu_seconds(large)
+        if seconds < 0.05 or seconds < 24 * cpu_seconds(small):
+            return
+    pytest.fail(f"8 times the input took {seconds / cpu_seconds(small):.0f} times as long")
+
+
+def test_the_comments_that_took_minutes():
+    for data in (
+        npz(boards=BOARD, notes=as_array(json.dumps({"level": 0, "comment": "\n" * 4_000_000}))),
+        xml("<Level><L>#@#</L>" + "<Comment/>" * 500_000 + "</Level>"),
+    ):
+        assert [level.comment for level in read_bytes(data)] == [""]
+
+
+HOSTILE = {
+    "a count": b"#" + b"9" * 190_000 + b"x\n",
+    "moves": b"#@#\n\nSolution\n" + b"r\n" * 40_000,
+    "run lengths": (b"#@#\n\n" + b"Solution\n" + b"64r64l" * 700 + b"\n\n") * 90,
+    "bars": b"|" * 190_000,
+    "depth": b"<SokobanLevels>" + b"<a>" * 300_000,
+    "boards that are not there": header("<i8", False, (10**12, 64, 64)),
+    "as many in Fortran order": header("<i8", True, (10**12, 64, 64)),
+    "some in Fortran order": header("<i8", True, (10_000, 64, 64)),
+    "a header of gigabytes": b"\x93NUMPY\x02\x00\xff\xff\xff\xff" + b" " * 200_000,
+    "digits": b"\x93NUMPY\x01\x00\x00\x20{'descr': '|u1', 'fortran_order': False, 'shape': (" + b"1" * 9000,
+    "attributes": b"<SokobanLevels " + b"".join(b"a%d='' " % i for i in range(100_000)),
+}
+
+
+@pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
+def test_hostile_files_need_little_memory(data):
+    tracemalloc.start()
+    with suppress(MaskobanError):
+        read_bytes(data)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 100e6
+
+
+def test_a_small_file_of_long_solutions_is_taken_in_small_parts():
+    solution = "r" * 100_000
+    levels = [Level([[0]], solutions=(solution,) * 20)] * 12
+    batch = take(iter(levels))
+    assert sum(level.letters for level in batch) < 11_000_000
+    assert len(batch) == 4
+
+
+# --- input without an end
+
+
+class Endless(io.RawIOBase):
+    """A file that begins with ``head`` and then repeats ``body`` for ever; ``fed`` counts what was read."""
+
+    def __init__(self, head: bytes, body: bytes) -> None:
+        self.left, self.body, self.fed = head, body * (1 + 65536 // len(body)), 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer) -> int:
+        if not self.left:
+            self.left = self.body
+        data, self.left = self.left[: len(buffer)], self.left[len(buffer) :]
+        buffer[: len(data)] = data
+        self.fed += len(data)
+        return len(data)
+
+
+ENDLESS = {
+    "zeros": (b"", b"\0"),
+    "blank lines": (b"", b"\n"),
+    "blanks": (b"", b" "),
+    "text": (b"#@#\n", b"text\n"),
+    "hidden text": (b"#@#\n", b":: text\n"),
+    "ends of comments": (b"#@#\n", b"Comment-End:\n"),
+    "a comment": (b"#@#\nComment:\n", b"\n"),
+    "rows": (b"", b"#####\n"),
+    "rows on one line": (b"", b"#|"),
+    "dots": (b"#@#\n\n", b"...\n"),
+    "digits": (b"#", b"1"),
+    "moves": (b"#@#\n\nSolution\n", b"r\n"),
+    "elements": (b"<SokobanLevels>", b"<a/>"),
+    "XML comments": (b"<SokobanLevels>", b"<!-- a -->"),
+    "a tag": (b"<SokobanLevels", b" "),
+    "a level": (b"<SokobanLevels><Level>", b"<L>#</L>"),
+    "comments of a level": (b"<SokobanLevels><Level><L>#</L>", b"<Comment/>"),
+}
+
+
+@pytest.mark.parametrize(("head", "body"), ENDLESS.values(), ids=ENDLESS)
+def test_input_without_an_end_ends_with_one_sentence(monkeypatch, head, body):
+    for reader in (lambda: list(stream("-")), lambda: read_boards("-")):
+        source = Endless(head, body)
+        monkeypatch.setattr(sys, "stdin", type("Pipe", (), {"buffer": io.BufferedReader(source)}))
+        with pytest.raises(FileError, match=r"^-, line "):
+            reader()
+        assert source.fed < 25_000_000
+
+
+def test_an_archive_from_an_endless_pipe(monkeypatch):
+    monkeypatch.setattr(files, "_MAX_PIPE_BYTES", 10_000_000)
+    pipe = io.BufferedReader(Endless(b"PK\x03\x04", b"x"))
+    monkeypatch.setattr(sys, "stdin", type("Pipe", (), {"buffer": pipe}))
+    with pytest.raises(FileError, match=r"^-: more than 10,000,000 bytes from a pipe; expected a file$"):
+        read("-")
+
+
+@pytest.mark.parametrize("limit", ["_MAX_CELLS", "_MAX_BOARDS"])
+def test_endless_levels_are_too_many_for_memory(monkeypatch, limit):
+    monkeypatch.setattr(files, limit, 100_000)
+    pipe = io.BufferedReader(Endless(b"", b"#@#\n\n"))
+    monkeypatch.setattr(sys, "stdin", type("Pipe", (), {"buffer": pipe}))
+    with pytest.raises(FileError, match=r"^-: more than .* boards or .* cells$"):
+        read_boards("-")
+
+
+def test_endless_levels_in_xml_are_streamed():
+    pipe = io.BufferedReader(Endless(b"<SokobanLevels>", b"<Level><L>#@#</L></Level>"))
+    levels = read_slc(Source(pipe, "endless.slc"))
+    assert all(str(next(levels)) == "#@#" for _ in range(1000))
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="no /dev/zero on this system")
+@pytest.mark.parametrize(
+    "command",
+    [
+        "corpus info /dev/zero",
+        "solve /dev/zero",
+        "convert /dev/zero zero.npz",
+        "evaluate --boards /dev/zero --out out",
+    ],
+)
+def test_commands_end_on_endless_input(tmp_path, command):
+    done = subprocess.run(
+        [sys.executable, "-m", "maskoban", *command.split()], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("maskoban: /dev/zero, line 1, column ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_a_command_ends_on_an_endless_pipe():
+    command = f"yes '#####' | {sys.executable} -m maskoban corpus info -"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "maskoban: -, line 65, column 1: more than 64 rows in a board\n"

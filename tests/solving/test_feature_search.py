@@ -1,0 +1,127 @@
+"""The search for large levels, run alone: on small boards it must agree with the obvious search in reference.py.
+
+Mode `any` takes to it only where the search over single pushes is at a loss, so that search is left out here. More
+random boards take minutes and are a command, here for a million:
+
+    python -m tests.solving.test_feature_search 1000000
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from maskoban import _core
+from maskoban.boards import Level, Tokens
+from maskoban.solving.replay import count, solves
+from maskoban.solving.solver import Limits, Results, solve, solve_many
+from tests.solving.reference import judge
+from tests.solving.test_agreement import batches, made_boards, random_boards
+
+BEST_FIRST, FEATURE_SEARCH, RELAXED_GAME = 1, 2, 4
+
+
+def planned(boards: Tokens, without: int = BEST_FIRST) -> list[tuple[str, str]]:
+    """Verdict and solution of every board."""
+    found = _core.solve_boards(boards, 0, -1, 1024, -1.0, 2, True, None, without)
+    assert found["solutions"] is not None
+    verdicts = (Results.VERDICTS[verdict] for verdict in found["verdicts"])
+    return list(zip(verdicts, found["solutions"], strict=True))
+
+
+def check(boards: Tokens, verdicts: list[str]) -> None:
+    for without in (BEST_FIRST, BEST_FIRST | RELAXED_GAME):
+        for board, verdict, (said, solution) in zip(boards, verdicts, planned(boards, without), strict=True):
+            assert said == verdict, f"{said}, not {verdict}:\n{Level(board)}"
+            assert verdict != "solved" or solves(board, solution), f"{solution}:\n{Level(board)}"
+
+
+@pytest.mark.parametrize(("height", "width", "boxes"), [(3, 3, 1), (2, 4, 1), (2, 4, 2)])
+def test_every_small_room(height: int, width: int, boxes: int) -> None:
+    for boards in batches(height, width, boxes):
+        check(boards, [judge(board).verdict for board in boards])
+
+
+@pytest.mark.parametrize(
+    ("number", "height", "width", "boxes", "walls"),
+    [(3000, 4, 4, 2, 0.15), (3000, 4, 5, 2, 0.35), (1000, 4, 4, 3, 0.10), (300, 5, 5, 3, 0.20)],
+)
+def test_random_boards(number: int, height: int, width: int, boxes: int, walls: float) -> None:
+    boards = random_boards(number, height, width, boxes, walls, seed=boxes + 10)
+    check(boards, [judge(board).verdict for board in boards])
+
+
+@pytest.mark.parametrize(("boxes", "number"), [(3, 300), (4, 200), (5, 100), (7, 50)])
+def test_many_boxes_against_the_plain_search(boxes: int, number: int) -> None:
+    against_effort(
+        np.concatenate(
+            [made_boards(number, 7, boxes, 0.3), random_boards(number, 7, 7, boxes, 0.3, seed=boxes)]
+        )
+    )
+
+
+def against_effort(boards: Tokens) -> None:
+    """Wherever mode `effort`, which other tests pin, comes to an end."""
+    effort = solve_many(boards, "effort", limits=Limits(states=30_000), solutions=False)
+    decided = np.flatnonzero(np.isin(effort.verdicts, (0, 1)))
+    check(boards[decided], [effort[i].verdict for i in decided])
+
+
+GOAL_ROOM = Level.parse(
+    """
+##############
+##          ##
+##$ ## $ $  ##
+# @##   #  ###
+##$## ### $###
+#  ## ###  $ #
+#  #  ##  $  #
+#  # $##     #
+#  $  ##$  $ #
+#     $  $   #
+#  ######  ###
+#  ###### $###
+# ####.#...###
+#  ###.....###
+#  ###.....###
+# ############
+##############
+"""
+)
+
+
+def test_a_level_with_a_goal_room() -> None:
+    ((verdict, solution),) = planned(GOAL_ROOM.tokens[None])
+    assert verdict == "solved"
+    assert solves(GOAL_ROOM, solution)
+
+
+def test_both_searches_take_turns() -> None:
+    """The search over pushes alone does not solve it with a hundred times the states both need together."""
+    result = solve(GOAL_ROOM)
+    assert solves(GOAL_ROOM, result.solution)
+    assert count(result.solution).pushes == result.pushes
+    alone = _core.solve_boards(
+        GOAL_ROOM.tokens[None], 0, 100 * result.expanded, 1024, -1.0, 1, False, None, FEATURE_SEARCH
+    )
+    assert Results.VERDICTS[alone["verdicts"][0]] == "unknown"
+
+
+def test_the_same_level_is_solved_the_same_way() -> None:
+    assert planned(GOAL_ROOM.tokens[None]) == planned(GOAL_ROOM.tokens[None])
+
+
+if __name__ == "__main__":
+    done, rng = 0, np.random.default_rng(0)
+    while done < int(sys.argv[1]):
+        height, width, boxes = rng.integers(3, 8), rng.integers(3, 8), rng.integers(1, 6)
+        if height * width < 3 * boxes:
+            continue
+        seed = int(rng.integers(1 << 30))
+        boards = random_boards(2000, int(height), int(width), int(boxes), rng.uniform(0.05, 0.4), seed)
+        against_effort(boards)
+        done += len(boards)
+        print(f"\r{done} boards agree", end="", flush=True)
+    print()
