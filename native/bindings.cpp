@@ -11,6 +11,7 @@
 #include "grid.hpp"
 #include "nearest.hpp"
 #include "play.hpp"
+#include "synth.hpp"
 
 namespace nb = nanobind;
 using namespace maskoban;
@@ -98,6 +99,30 @@ nb::object find_nearest(const FlatBoards& boards, const FlatBoards& corpus, cons
     }());
 }
 
+// Tokens of n boards, one after the other; none where one of them cannot be made.
+nb::object synthesize(std::size_t n, int height, int width, int boxes, double walls, std::uint64_t seed,
+                      std::uint64_t first, std::size_t threads, const nb::object& progress) {
+    const synth::Recipe recipe{height, width, boxes, walls};
+    return array([&] {
+        const nb::gil_scoped_release no_gil;
+        const std::size_t cells = static_cast<std::size_t>(height) * width;
+        std::vector<std::uint8_t> boards(n * cells);
+        std::atomic<std::size_t> next{0}, done{0};
+        std::atomic<bool> failed{false};
+        const auto work = [&](const Poll& poll) {
+            Worker worker{Limits{}};
+            for (std::size_t i; !failed && (i = next.fetch_add(1)) < n; ++done) {
+                const auto board = synth::make(recipe, seed, first + i, worker, poll);
+                if (board.empty()) failed = true;
+                std::copy(board.begin(), board.end(), boards.begin() + static_cast<std::ptrdiff_t>(i * cells));
+            }
+        };
+        on_threads(std::min(threads, n), work, [&, attend = attending(progress)] { attend(done.load()); });
+        if (failed) boards.clear();
+        return boards;
+    }());
+}
+
 nb::list find_unplayable(const Boards& boards) {
     nb::list reasons;
     for (std::size_t i = 0; i < boards.shape(0); ++i) reasons.append(environment::unplayable(grid_of(boards, i)));
@@ -116,5 +141,7 @@ NB_MODULE(_core, m) {
     m.def("nearest", &find_nearest, nb::arg("boards"), nb::arg("corpus"), nb::arg("registers"), nb::arg("threads"),
           nb::arg("progress").none());
     m.def("unplayable", &find_unplayable, nb::arg("boards"));
+    m.def("synthesize", &synthesize, nb::arg("n"), nb::arg("height"), nb::arg("width"), nb::arg("boxes"),
+          nb::arg("walls"), nb::arg("seed"), nb::arg("first"), nb::arg("threads"), nb::arg("progress").none());
     environment::bind_games(m);
 }

@@ -43,6 +43,17 @@ def nearest(
     threads: int,
     progress: Callable[[int], object] | None,
 ) -> NDArray[np.int32]: ...
+def synthesize(
+    n: int,
+    height: int,
+    width: int,
+    boxes: int,
+    walls: float,
+    seed: int,
+    first: int,
+    threads: int,
+    progress: Callable[[int], object] | None,
+) -> NDArray[np.uint8]: ...
 def unplayable(boards: NDArray[np.uint8]) -> list[str]: ...
 
 class Games:

@@ -89,7 +89,10 @@ def corpus_synth(
     height: Annotated[int, typer.Option(help="Rows, with the border.")] = 10,
     width: Annotated[int, typer.Option(help="Columns, with the border.")] = 10,
     boxes: Annotated[int, typer.Option(help="Boxes on each board.")] = 4,
-    walls: Annotated[float, typer.Option(help="Share of the inner cells that stay wall.")] = 0.55,
+    walls: Annotated[
+        float | None,
+        typer.Option(show_default="by size", help="Share of wall inside the border; 0.52 at 10x10."),
+    ] = None,
     seed: Seed = 0,
 ) -> None:
     """Make solvable boards by pulling boxes backwards from their goals; no model needed.
