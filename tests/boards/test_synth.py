@@ -66,7 +66,7 @@ def test_boards_are_like_the_corpus() -> None:
     results = solve_many(boards, mode="decomposed", solutions=False)
     assert results.solved.all()
     assert results.pushes.min() >= 10  # 2.5 a box
-    assert 25 < np.median(results.expanded) < 40  # Boxoban's medium levels: 32
+    assert 20 < np.median(results.expanded) < 60  # Boxoban's medium levels: 32
     assert 0.25 < (results.boxes_at_once == 1).mean() < 0.45  # and 37 %
 
 
