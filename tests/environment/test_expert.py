@@ -63,6 +63,14 @@ def test_it_finds_a_new_way_after_actions_of_another() -> None:
         assert expert.solvable.tolist() == [True]
 
 
+def test_it_may_forget_what_it_solved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Expert, "MEMORY", 10)
+    envs = SokobanVectorEnv(16, LEVELS)
+    envs.reset(seed=0)
+    expert = Expert(envs)
+    assert sum(int(envs.step(expert())[2].sum()) for _ in range(60)) > 16
+
+
 def test_it_says_where_there_is_no_solution() -> None:
     env = SokobanEnv(["#####\n#@ .#\n#   #\n# $ #\n#####"])
     env.reset(seed=0)

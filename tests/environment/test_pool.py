@@ -23,6 +23,8 @@ from maskoban.boards.synth import synthesize
 from maskoban.diffusion.sampler import SAMPLERS, SamplerConfig
 from maskoban.environment import ID, ModelLevels, Pool, SokobanEnv, SokobanVectorEnv, SynthLevels
 
+from .soak import play_on_a_pool
+
 SOLVABLE = ["#@ $.#", "#.$ @#", "#@$ .#", "#. $@#"]
 UNSOLVABLE, SOLVED, NO_PLAYER = "#@.$ #", "#@ * #", "#  $.#"
 WORKERS = [None, "thread", "process"]
@@ -224,6 +226,14 @@ def test_without_wait_no_step_waits_for_a_board() -> None:
         assert supply.waits == 0
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory of the process")
+def test_memory_stays_while_a_pool_is_played_from() -> None:
+    counts, memory = play_on_a_pool(500_000)  # `python -m tests.environment.soak` plays more
+    assert counts["waits"] == 0
+    assert counts["episodes"] > 9000
+    assert memory[-1] - memory[1] < 4096, "in KiB; a leak of 1 KiB a call would show"
+
+
 def test_new_boards_replace_the_oldest() -> None:
     pool = Pool(SynthLevels(6, 6, boxes=1), size=8, worker="thread")
     with closing(SokobanVectorEnv(4, pool, max_episode_steps=2)) as envs:
@@ -274,7 +284,7 @@ def test_a_process_that_is_killed_is_told_of() -> None:
     pool = Pool(SynthLevels(6, 6, boxes=1), size=1, wait=True)
     with closing(SokobanEnv(pool)) as env:
         env.reset(seed=0)
-        env.games.supply._worker._process.kill()  # type: ignore[union-attr]
+        env.games.supply._worker.process.kill()  # type: ignore[union-attr]
         with pytest.raises(MaskobanError, match="the process that makes levels ended"):
             [env.reset() for _ in range(10_000)]
 
@@ -282,10 +292,10 @@ def test_a_process_that_is_killed_is_told_of() -> None:
 def test_closing_an_environment_ends_its_process() -> None:
     envs = SokobanVectorEnv(2, SynthLevels(6, 6, boxes=1))
     envs.reset(seed=0)
-    first = envs.games.supply._worker._process  # type: ignore[union-attr]
+    first = envs.games.supply._worker.process  # type: ignore[union-attr]
     envs.reset(seed=1)
     assert first.returncode is not None, "another seed ends the process of the one before"
-    second = envs.games.supply._worker._process  # type: ignore[union-attr]
+    second = envs.games.supply._worker.process  # type: ignore[union-attr]
     assert second.poll() is None
     envs.close()
     assert second.returncode is not None

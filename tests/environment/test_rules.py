@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from maskoban.boards import BOX, BOX_ON_GOAL, Level, Tokens
-from maskoban.boards.synth import synthesize
 from maskoban.environment import ACTIONS, LevelSet, SokobanEnv, SokobanVectorEnv
 from maskoban.environment.games import Games
 from maskoban.solving.replay import IllegalStepError, play
 
 from . import reference
+from .soak import LEVELS, check_play
 from .strategies import actions, playable
 
 
@@ -111,31 +111,10 @@ def test_the_reference_in_numpy_plays_by_the_rules(board: Tokens, wishes: list[i
         assert solved == expected.terminated
 
 
-LEVELS = LevelSet(np.concatenate([synthesize(300, 7, 8, boxes, seed=boxes) for boxes in (1, 2, 3)]))
-
-
 @pytest.mark.parametrize("kind", ["tokens", "planes", "boxoban", "rgb"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_half_a_million_random_steps_go_by_the_rules(kind: Any, threads: int) -> None:
-    n, limit = 1000, 40
-    envs = SokobanVectorEnv(n, LEVELS, kind, max_episode_steps=limit, threads=threads)
-    observations, infos = envs.reset(seed=3)
-    boards, steps, over = LEVELS.boards[infos["level_index"]], np.zeros(n, int), np.zeros(n, bool)
-    solved_episodes = 0
-    for chosen in np.random.default_rng(4).integers(4, size=(500, n)):
-        observations, rewards, terminated, truncated, infos = envs.step(chosen)
-        after, expected, solved = reference.step(boards, chosen)
-        steps = np.where(over, 0, steps + 1)
-        boards = np.where(over[:, None, None], LEVELS.boards[infos["level_index"]], after)
-        assert np.array_equal(observations, reference.observe(kind, boards))
-        assert np.allclose(rewards, np.where(over, 0, expected))
-        assert np.array_equal(terminated, solved & ~over)
-        assert np.array_equal(truncated, steps == limit)
-        assert np.array_equal(infos["_level"], over)
-        assert np.array_equal(infos["boxes_on_goals"], (boards == BOX_ON_GOAL).sum((1, 2)))
-        over = terminated | truncated
-        solved_episodes += int(terminated.sum())
-    assert solved_episodes > 1000
+    assert check_play(kind, threads, steps=500_000) > 1000  # `python -m tests.environment.soak` plays more
 
 
 @pytest.mark.parametrize("threads", [1, 2])

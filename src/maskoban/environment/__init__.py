@@ -18,11 +18,13 @@ try:
 except ImportError as error:
     raise MaskobanError("the environment needs gymnasium: pip install 'maskoban[rl]'") from error
 
+from maskoban.environment.curriculum import Curriculum
 from maskoban.environment.env import SokobanEnv
 from maskoban.environment.expert import Expert, SolvedEpisode, solved_episodes
 from maskoban.environment.games import ACTIONS, BOXOBAN_ACTIONS, STEPS
-from maskoban.environment.levels import Curriculum, LevelSet
-from maskoban.environment.pool import ModelLevels, Pool, SynthLevels
+from maskoban.environment.levels import LevelSet
+from maskoban.environment.pool import Pool
+from maskoban.environment.producers import ModelLevels, SynthLevels
 from maskoban.environment.vector import SokobanVectorEnv
 
 #: The id for ``gymnasium.make`` and ``gymnasium.make_vec``.

@@ -23,9 +23,9 @@ from maskoban.solving.solver import Limits, solve_many
 class Expert:
     """A policy that plays solutions with the fewest pushes, from wherever a game stands.
 
-    Call it for the next action (of a `SokobanEnv`) or actions (of a `SokobanVectorEnv`). It solves a board when an
-    episode begins, and again when another action than its own was taken. Where there is no solution, or none within
-    ``limits``, the action is 0; ``solvable`` says where that is not so.
+    Call it for the next action (of a `SokobanEnv`) or actions (of a `SokobanVectorEnv`). It solves a board that is on
+    none of its solutions so far. Where there is no solution, or none within ``limits``, the action is 0; ``solvable``
+    says where that is not so.
 
     >>> env = SokobanEnv(["#@ $ .#"])
     >>> _ = env.reset(seed=0)
@@ -34,49 +34,42 @@ class Expert:
     [False, False, True]
     """
 
+    #: Boards that are remembered; then all are forgotten.
+    MEMORY = 1_000_000
+
     def __init__(self, env: Any, limits: Limits = FILTER_LIMITS) -> None:
         self._env, self._limits = env.unwrapped, limits
         if not isinstance(self._env, SokobanEnv | SokobanVectorEnv):
             raise MaskobanError(f"env: expected a Sokoban environment, got {type(self._env).__name__}")
         self._games = self._env.games
-        n = len(self._games.boards)
         self._letters = _letters(self._games.actions)
-        self._plans: list[_Plan | None] = [None] * n
-        self.solvable = np.zeros(n, bool)
+        self._next: dict[
+            bytes, str
+        ] = {}  # the letter of the next step, by board; "" where nothing is to be done
+        self._unsolved: set[bytes] = set()
+        self.solvable = np.zeros(len(self._games.boards), bool)
 
     def __call__(self) -> Any:
         """The next action: a number for one environment, an array for many."""
+        if len(self._next) > self.MEMORY:
+            self._next, self._unsolved = {}, set()
         boards = self._games.boards
-        for i in (i for i, plan in enumerate(self._plans) if plan is not None):
-            self._plans[i] = self._plans[i].at(boards[i])  # type: ignore[union-attr]
-        lost = [i for i, plan in enumerate(self._plans) if plan is None]
-        if lost:
-            results = solve_many(boards[lost], "pushes", limits=self._limits)
-            for i, result in zip(lost, results, strict=True):
-                self._plans[i] = _Plan(boards[i], result.solution, result.solved)
-        plans = [plan for plan in self._plans if plan is not None]
-        self.solvable[:] = [plan.solved for plan in plans]
-        actions = np.array([self._letters.get(plan.letter, 0) for plan in plans])
+        keys = [board.tobytes() for board in boards]
+        new = [i for i, key in enumerate(keys) if key not in self._next]
+        if new:
+            self._solve(boards[new])
+        self.solvable[:] = [key not in self._unsolved for key in keys]
+        actions = np.array([self._letters.get(self._next[key], 0) for key in keys])
         return int(actions[0]) if isinstance(self._env, SokobanEnv) else actions
 
-
-class _Plan:
-    """A solution, all of its positions, and where on it a game stands."""
-
-    def __init__(self, board: Tokens, solution: str, solved: bool) -> None:
-        self._positions, self._solution, self._at, self.solved = [*play(board, solution)], solution, 0, solved
-
-    def at(self, board: Tokens) -> _Plan | None:
-        """This plan, if the board is where it stands or where its next step leads."""
-        for step in (self._at, self._at + 1):
-            if step < len(self._positions) and np.array_equal(self._positions[step], board):
-                self._at = step
-                return self
-        return None
-
-    @property
-    def letter(self) -> str:
-        return self._solution[self._at].lower() if self._at < len(self._solution) else ""
+    def _solve(self, boards: Tokens) -> None:
+        for board, result in zip(boards, solve_many(boards, "pushes", limits=self._limits), strict=True):
+            if not result.solved:
+                self._unsolved.add(board.tobytes())
+            letters = [*result.solution.lower(), ""]
+            # What was there remains: steps of one solution lead to steps of the same or of an earlier one, never back.
+            for position, letter in zip(play(board, result.solution), letters, strict=True):
+                self._next.setdefault(position.tobytes(), letter)
 
 
 class SolvedEpisode(NamedTuple):
