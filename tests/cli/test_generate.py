@@ -38,6 +38,7 @@ from maskoban.pictures import sheet
 from maskoban.pictures.gif import quantize
 from maskoban.solving import solve
 from maskoban.solving.filters import BoardFilter
+from tests.waiting import LIMIT
 
 SURE = Level.parse("########\n#@$ .  #\n#      #\n########").tokens[1:-1, 1:-1].ravel()
 OPEN = [2, *range(6, 12)]
@@ -318,7 +319,7 @@ def test_ctrl_c_ends_with_130_and_repeats_what_can_be_taken_up_again(monkeypatch
 def test_the_shipped_model_draws_the_same_boards_from_the_shell_as_in_the_library() -> None:
     arguments = ["generate", "-n", "2", "--seed", "7", "--steps", "8", "--json"]
     done = subprocess.run(
-        [sys.executable, "-m", "maskoban", *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "maskoban", *arguments], capture_output=True, text=True, timeout=LIMIT
     )
     assert (done.returncode, done.stderr) == (0, "")
     found = [json.loads(line) for line in done.stdout.splitlines()]

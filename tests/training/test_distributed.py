@@ -18,7 +18,7 @@ from maskoban.training import __main__ as command
 from maskoban.training.checkpoint import load_checkpoint, new_network
 from maskoban.training.distributed import Processes, joined
 from tests.training.test_trainer import RUNS, SMALL, boards, log, trainer
-from tests.training.waiting import LIMIT, wait_for
+from tests.waiting import LIMIT, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -24,7 +24,7 @@ from maskoban.training.checkpoint import load_checkpoint
 from maskoban.training.config import PAPER, TINY, Preset
 from maskoban.training.data import fit_to_corpus
 from maskoban.training.options import TrainOptions
-from tests.training.waiting import LIMIT, wait_for
+from tests.waiting import LIMIT, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = [f"--set={change}" for change in (
