@@ -37,6 +37,7 @@ from tests.training.small_models import SMALL, SMALL_PAPER, WIDE, WIDE_PAPER, sa
 MODELS = {
     "interior": (SMALL, 16),
     "paper": (SMALL_PAPER, 16),
+    "paper-relu-norm": (dataclasses.replace(SMALL_PAPER, activation="relu", final_norm=True), 16),
     "interior-8": (WIDE, 8),
     "paper-8": (WIDE_PAPER, 8),
 }

@@ -189,10 +189,11 @@ def _paper(g: Graph, n: PaperNetwork) -> str:
         rows = g.rows(x)
         return [g("Add", g.scaled(g.product(rows, w), rows.scale), b) for w, b in weights_and_biases]
 
-    def norm(x: str, i: int, j: int) -> str:
-        return g(
-            "LayerNormalization", x, g.weight("norm_weight", i, j), g.weight("norm_bias", i, j), epsilon=1e-5
-        )
+    def norm(x: str, weight: str, bias: str) -> str:
+        return g("LayerNormalization", x, weight, bias, epsilon=1e-5)
+
+    def block_norm(x: str, i: int, j: int) -> str:
+        return norm(x, g.weight("norm_weight", i, j), g.weight("norm_bias", i, j))
 
     frequency = g.constant(10000.0 ** (-np.arange(0, n.d, 2) / n.d), np.float32)
     angle = g("Mul", g("Unsqueeze", g("Cast", "t", to=onnx.TensorProto.FLOAT), g.constant([1])), frequency)
@@ -206,16 +207,16 @@ def _paper(g: Graph, n: PaperNetwork) -> str:
     for i in range(len(n.qkv)):
         biases = g("Reshape", g.weight("qkv_bias", i), g.constant([3, n.d]))
         qkv = [(g.weight("qkv", i, j), g("Gather", biases, g.constant(j))) for j in range(3)]
-        heads = [g("Reshape", y, board_shape) for y in linear(norm(x, i, 0), *qkv)]
+        heads = [g("Reshape", y, board_shape) for y in linear(block_norm(x, i, 0), *qkv)]
         y = g("Reshape", g("Attention", *heads, q_num_heads=n.heads, kv_num_heads=n.heads), rows_shape)
         x = g("Add", x, *linear(y, (g.weight("out", i), g.weight("out_bias", i))))
-        (y,) = linear(norm(x, i, 1), (g.weight("up", i), g.weight("up_bias", i)))
-        x = g(
-            "Add",
-            x,
-            *linear(g("Gelu", y, approximate="tanh"), (g.weight("down", i), g.weight("down_bias", i))),
-        )
-    return dense(_picked(g, x, "cells", board_shape, rows_shape), "head")
+        (y,) = linear(block_norm(x, i, 1), (g.weight("up", i), g.weight("up_bias", i)))
+        y = g("Relu", y) if n.activation == "relu" else g("Gelu", y, approximate="tanh")
+        x = g("Add", x, *linear(y, (g.weight("down", i), g.weight("down_bias", i))))
+    x = _picked(g, x, "cells", board_shape, rows_shape)
+    if n.final_norm is not None:
+        x = norm(x, g.weight("final_norm.weight"), g.weight("final_norm.bias"))
+    return dense(x, "head")
 
 
 def _picked(g: Graph, x: str, cells: str, board_shape: str, rows_shape: str) -> str:
