@@ -537,7 +537,8 @@ def test_muon_takes_the_matrices_of_the_blocks_and_adamw_the_rest(tmp_path: Path
         run = trainer(preset, tmp_path)
         names = {p: n for n, p in run.network.named_parameters()}
         taken = {
-            key: {names[p] for g in o.param_groups for p in g["params"]} for key, o in run.optimizers.items()
+            key: {names[p] for g in o.param_groups for p in g["params"]}
+            for key, o in run.step.optimizers.items()
         }
         assert taken.get("muon", set()) == matrices
         assert taken["adamw"] == set(names.values()) - matrices
