@@ -73,8 +73,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _sources(test: pytest.Function) -> Iterator[str]:
-    """The text of a test, and of the functions and fixtures of its module that it names."""
+    """The text of a test, the names of its fixtures, and the text of those functions of its module that it names."""
     yield inspect.getsource(test.function)
+    yield " ".join(test.fixturenames)
     for name in {*test.function.__code__.co_names, *test.fixturenames}:
         helper = vars(test.module).get(name)
         if getattr(helper, "__module__", None) == test.module.__name__ and hasattr(helper, "__name__"):

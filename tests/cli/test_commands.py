@@ -149,7 +149,7 @@ def test_repair_names_the_wall(collection: Path) -> None:
     assert [row["walls"] for row in found] == [[], [[[1, 3]]], [], []]
 
 
-def test_repair_tries_pairs_when_asked(tmp_path: Path) -> None:
+def test_repair_tries_pairs_when_requested(tmp_path: Path) -> None:
     write(tmp_path / "two.xsb", [TWO_WALLS])
     assert run_json("repair", tmp_path / "two.xsb")[0] == 1
     code, (row,) = run_json("repair", tmp_path / "two.xsb", "--walls", 2)
@@ -192,9 +192,9 @@ def test_rate_says_a_word_and_its_reasons(easy: Path) -> None:
     expected |= {"box_changes": 1, "box_lines": 1, "word": "easy", "limit_hit": None}
     expected |= {"decomposed_effort": 2, "boxes_at_once": 1, "decomposed_word": "easy"}
     assert row == {"index": 0, "title": "", "board": str(EASY), "id": EASY.id, **expected}
-    told = CliRunner().invoke(app, ["rate", str(easy)]).stdout
+    message = CliRunner().invoke(app, ["rate", str(easy)]).stdout
     numbers = "effort 2  decomposed effort 2  boxes at once 1  pushes 2  moves 2  box changes 1  box lines 1"
-    assert told == f"    0  solved      easy    {numbers}\n"
+    assert message == f"    0  solved      easy    {numbers}\n"
 
 
 def test_rate_by_the_quarters_of_a_corpus(tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_show_saves_one_level_or_a_sheet(collection: Path, tmp_path: Path) -> No
     assert maskoban("show", collection, "--out", tmp_path / "all.svg").returncode == 0
     with Image.open(tmp_path / "one.png") as one:
         assert one.size == (7 * 32, 3 * 32)
-    drawn = (tmp_path / "all.svg").read_text()
-    assert "Two steps" in drawn
-    assert drawn.count('<g transform="translate(') == 4  # boards, drawn tile by tile: tests/pictures
+    generated = (tmp_path / "all.svg").read_text()
+    assert "Two steps" in generated
+    assert generated.count('<g transform="translate(') == 4  # boards; their tiles: tests/pictures
 
 
 def test_show_animates_a_solution(easy: Path, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_terminal_shows_a_long_collection_in_order(tmp_path: Path) -> None:
 # --- convert
 
 
-def test_convert_follows_the_ending_or_the_format_asked_for(collection: Path, tmp_path: Path) -> None:
+def test_convert_follows_the_suffix_or_the_format_option(collection: Path, tmp_path: Path) -> None:
     for name in ("a.slc", "a.npz", "a.xsb"):
         assert CliRunner().invoke(app, ["convert", str(collection), str(tmp_path / name)]).exit_code == 0
         assert [level.shape for level in read(tmp_path / name)] == [(3, 6), (3, 7), (3, 6), (3, 6)]
@@ -523,13 +523,13 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_found(tmp_path: Path) -> None:
 def test_a_second_ctrl_c_ends_at_once_and_without_a_traceback(
     code: int, set_back: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr("maskoban.cli.app.signal.signal", lambda *what: asked.append(what))
+    requested: list[Any] = []
+    monkeypatch.setattr("maskoban.cli.app.signal.signal", lambda *what: requested.append(what))
     monkeypatch.setattr("maskoban.cli.app.app", lambda prog_name: sys.exit(code))
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == code
-    assert asked == set_back
+    assert requested == set_back
 
 
 # --- help

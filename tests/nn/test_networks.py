@@ -137,7 +137,7 @@ def test_dropout_works_in_training_alone() -> None:
     assert torch.equal(first, network(tokens, t))
 
 
-def test_the_interior_network_draws_the_cells_inside_the_border() -> None:
+def test_the_interior_network_samples_the_cells_inside_the_border() -> None:
     network = InteriorNetwork(6, 9, d=32, blocks=1, heads=2, hidden=64)
     assert (network.rows, network.columns, network.cells) == (4, 7, 28)
     assert network(torch.full((2, 28), 7)).shape == (2, 28, 7)
@@ -233,10 +233,14 @@ def test_the_residual_stream_may_be_added_to_in_place(blocks: int, monkeypatch: 
         return x
 
     with torch.no_grad():
-        for asked in (None, cells):
-            expected = [network(tokens[:n], None, asked if asked is None else asked[:n]) for n in (4, 20)]
+        for requested in (None, cells):
+            expected = [
+                network(tokens[:n], None, requested if requested is None else requested[:n]) for n in (4, 20)
+            ]
             monkeypatch.setattr(InteriorNetwork, "add_linear", in_place)
-            mine = [network(tokens[:n], None, asked if asked is None else asked[:n]) for n in (4, 20)]
+            mine = [
+                network(tokens[:n], None, requested if requested is None else requested[:n]) for n in (4, 20)
+            ]
             monkeypatch.undo()
             for a, b in zip(mine, expected, strict=True):
                 torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)

@@ -124,13 +124,13 @@ def test_a_gradient_that_is_left_out_is_refused_however_the_network_starts() -> 
 def test_sums_of_both_kinds_stay_apart_where_torch_would_join_them(
     known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, object] = {}
-    monkeypatch.setattr(torch, "compile", lambda function, **options: asked.update(options))
+    requested: dict[str, object] = {}
+    monkeypatch.setattr(torch, "compile", lambda function, **options: requested.update(options))
     name = "triton.mix_order_reduction"
     if not known:  # before torch 2.10
         monkeypatch.setattr(torch._inductor, "list_options", lambda: ["max_autotune"])
     compiled(torch.sin)
-    assert asked["options"] == ({name: False} if known and name in torch._inductor.list_options() else {})
+    assert requested["options"] == ({name: False} if known and name in torch._inductor.list_options() else {})
 
 
 @pytest.mark.parametrize("wrong", [None, 0.0, 100.0, math.nan])

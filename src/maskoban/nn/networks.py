@@ -310,11 +310,11 @@ def _paper(settings: Mapping[str, Any]) -> Network:
     dropout = settings["dropout"]
     if type(dropout) not in (int, float) or not 0 <= dropout < 1:
         raise MaskobanError(f"dropout: expected a number from 0 to below 1, got {dropout!r}")
-    choices = {name: settings.get(name, values[0]) for name, values in _UNNAMED.items()}
+    choices: dict[str, Any] = {name: settings.get(name, values[0]) for name, values in _UNNAMED.items()}
     for name, (default, other) in _UNNAMED.items():
         if type(choices[name]) is not type(default) or choices[name] not in (default, other):
             raise MaskobanError(f"{name}: expected {default!r} or {other!r}, got {choices[name]!r}")
-    return PaperNetwork(**_shape(settings), dropout=dropout, **choices)
+    return PaperNetwork(**(choices | _shape(settings)), dropout=dropout)
 
 
 def _interior(settings: Mapping[str, Any]) -> Network:

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -25,6 +25,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from maskoban.boards.tiles import MASK, TILES
+from maskoban.diffusion.sampler import Precision
 from maskoban.errors import MaskobanError
 from maskoban.nn.critic import STACKS, CriticNetwork
 from maskoban.nn.networks import InteriorNetwork, Network, PaperNetwork
@@ -32,8 +33,6 @@ from maskoban.nn.weight_files import SCALE, read_header
 
 #: The first opset with the norm, the rotation and the attention as operators, and its file format.
 OPSET, FORMAT = 23, 11
-
-Precision = Literal["fp32", "int8"]
 
 #: The types of stored tensors.
 _TYPES = {"F16": TensorProto.FLOAT16, "BF16": TensorProto.BFLOAT16, "I8": TensorProto.INT8}
@@ -49,7 +48,7 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
     g = Graph(weights, precision)
     inputs: dict[str, tuple[str | int, ...]] = {
         "tokens": ("boards", network.cells),
-        "cells": ("boards", "asked"),
+        "cells": ("boards", "chosen"),
     }
     if isinstance(network, InteriorNetwork):
         blocks = (
@@ -63,7 +62,7 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
         inputs["t"] = ("boards",)
         y = _paper(g, network)
     y = g("Reshape", y, g("Concat", g("Shape", "cells"), g.constant([TILES]), axis=0))
-    return g.finish(inputs, "logits", ("boards", "asked", TILES), y)
+    return g.finish(inputs, "logits", ("boards", "chosen", TILES), y)
 
 
 def has_int8(network: Network) -> bool:
@@ -78,7 +77,7 @@ def _traced(network: Network, weights: Path) -> onnx.ModelProto:
     inputs = (torch.full((2, network.cells), MASK), t, torch.arange(k).repeat(2, 1))
     names = ["tokens", *(["t"] if network.timed else []), "cells"]
     axes = {name: {0: "boards"} for name in ("tokens", "t")}
-    axes |= {name: {0: "boards", 1: "asked"} for name in ("cells", "logits")}
+    axes |= {name: {0: "boards", 1: "chosen"} for name in ("cells", "logits")}
     file = io.BytesIO()
     try:
         with warnings.catch_warnings():
