@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import re
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -55,6 +57,29 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+#: A test whose text has one of these words waits for a process, a signal, a server, a browser or a thread.
+WAITING = re.compile(
+    r"\b(subprocess|signal|threading|Thread\w*|Timer|Barrier|httpx|socket|browser|page|studio|serving|ray|Pool)\b"
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests that wait as ``waits``, so that they can be run by themselves: ``pytest -m waits``."""
+    for item in items:
+        if isinstance(item, pytest.Function) and any(map(WAITING.search, _sources(item))):
+            item.add_marker("waits")
+
+
+def _sources(test: pytest.Function) -> Iterator[str]:
+    """The text of a test, the names of its fixtures, and the text of those functions of its module that it names."""
+    yield inspect.getsource(test.function)
+    yield " ".join(test.fixturenames)
+    for name in {*test.function.__code__.co_names, *test.fixturenames}:
+        helper = vars(test.module).get(name)
+        if getattr(helper, "__module__", None) == test.module.__name__ and hasattr(helper, "__name__"):
+            yield inspect.getsource(helper)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from maskoban._util.files import atomic_file
 from maskoban.errors import FileError
+from tests.waiting import LIMIT
 
 
 def test_after_an_error_the_old_file_stays(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def levels():
     for i in range(2000):
         yield Level.parse("#@$.#")
     print("writing", flush=True)
-    time.sleep(60)
+    time.sleep({LIMIT})
 
 write("{tmp_path}/{target}", levels())
 """
@@ -67,6 +68,6 @@ write("{tmp_path}/{target}", levels())
     assert child.stdout.readline() == b"writing\n"
     assert len(list(tmp_path.rglob(".maskoban-*"))) == 1
     child.terminate()
-    child.communicate(timeout=60)
+    child.communicate(timeout=LIMIT)
     assert child.returncode != 0
     assert [path.name for path in tmp_path.rglob("*")] == ["folder"]

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -17,6 +16,7 @@ import pytest
 from maskoban.boards import download as module
 from maskoban.boards.download import SPLITS, cache_folder, download, downloaded, make_manifest
 from maskoban.errors import FileError, MaskobanError
+from tests.waiting import LIMIT, wait_for
 
 LEVEL = "#####\n#@$.#\n#####\n"
 
@@ -174,7 +174,7 @@ def test_without_a_network(mirror: Mirror, tmp_path: Path) -> None:
 def test_a_server_that_falls_silent_counts_as_a_failed_connection(
     mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "TIMEOUT", 0.2)
+    monkeypatch.setattr(module, "TIMEOUT", 1.0)
     mirror.faults[FILE] = ["stall"]
     download(tmp_path, base_url=mirror.url)
     assert tree(tmp_path) == tree(mirror.folder)
@@ -202,7 +202,7 @@ def test_ctrl_c_keeps_finished_files_and_the_next_download_continues(mirror: Mir
 import sys
 from pathlib import Path
 from maskoban.boards import download as module
-module.MANIFEST, module.TIMEOUT = Path({str(module.MANIFEST)!r}), 0.5
+module.MANIFEST, module.TIMEOUT = Path({str(module.MANIFEST)!r}), {LIMIT}
 try:
     module.download({str(tmp_path)!r}, ["medium/train"], {mirror.url!r}, lambda *_: print("one", flush=True))
 except KeyboardInterrupt as stop:
@@ -213,11 +213,9 @@ except KeyboardInterrupt as stop:
     )
     assert child.stdout is not None
     assert [child.stdout.readline() for _ in range(2)] == ["one\n"] * 2  # the third file stalls
-    deadline = time.monotonic() + 60
-    while FILE not in mirror.requests and time.monotonic() < deadline:
-        time.sleep(0.02)
+    wait_for(lambda: FILE in mirror.requests, child)
     child.send_signal(signal.SIGINT)
-    _, error = child.communicate(timeout=60)
+    _, error = child.communicate(timeout=LIMIT)
     assert error.strip() == f"interrupted with 2 of 3 files in {tmp_path}; the same command continues"
     assert sorted(tree(tmp_path)) == ["medium/train/000.txt", "medium/train/002.txt"]
     mirror.requests.clear()

@@ -12,7 +12,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,6 +19,7 @@ import pytest
 from maskoban.bulk.job import Job
 from maskoban.bulk.run import make
 from tests.bulk.conftest import contents
+from tests.waiting import LIMIT, wait_for
 
 JOB = Job(1000, seed=7, shard_size=50)
 
@@ -61,16 +61,13 @@ class Held:
         self.process = subprocess.Popen(
             command, stderr=subprocess.PIPE, text=True, start_new_session=True, env=os.environ | gate
         )
-        end = time.monotonic() + 300
-        while not list(self.pids.iterdir()):
-            assert self.process.poll() is None, self.process.communicate()[1]
-            assert time.monotonic() < end, "no shard was begun within 300 seconds"
-            time.sleep(0.01)
+        wait_for(lambda: any(self.pids.iterdir()), self.process)
+        assert self.process.poll() is None, self.process.communicate()[1]
         self.worker = int(next(self.pids.iterdir()).name)
 
     def end(self) -> tuple[int, str]:
         """Exit code and messages, without the progress that slow machines print."""
-        _, messages = self.process.communicate(timeout=300)
+        _, messages = self.process.communicate(timeout=LIMIT)
         lines = [line for line in messages.splitlines() if not line.startswith("making boards: ")]
         return self.process.returncode, "\n".join(lines)
 

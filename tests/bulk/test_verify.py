@@ -100,7 +100,7 @@ def test_a_size_that_is_not_true_is_found(size: str, dataset: Path) -> None:
     manifest = json.loads((dataset / "manifest.json").read_text())
     manifest["shards"][0][size] += 1
     (dataset / "manifest.json").write_text(json.dumps(manifest))
-    assert re.search(r"64 boards in [\d,]+ bytes, but 6[45] in ", verify(dataset)[0])
+    assert re.search(r"64 boards in [\d,]+ bytes, expected 6[45] in ", verify(dataset)[0])
 
 
 def test_boards_that_the_manifest_does_not_miss_either_are_missed(dataset: Path) -> None:

@@ -8,7 +8,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from maskoban.cli.app import app, main
 from maskoban.cli.output import CHUNK, Output, progress_bar
 from maskoban.pictures import palette
 from maskoban.solving import solves
+from tests.waiting import LIMIT
 
 EASY = Level.parse("######\n#@$ .#\n######")
 WALLED = Level.parse("#######\n#@$#. #\n#######")
@@ -34,7 +34,7 @@ TWO_WALLS = Level.parse("########\n#@$##. #\n########")
 def maskoban(*arguments: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
     """Run a real command, as a shell would."""
     command = [sys.executable, "-m", "maskoban", *map(str, arguments)]
-    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=60)
+    return subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=LIMIT)
 
 
 def rows(output: str) -> list[dict[str, Any]]:
@@ -149,7 +149,7 @@ def test_repair_names_the_wall(collection: Path) -> None:
     assert [row["walls"] for row in found] == [[], [[[1, 3]]], [], []]
 
 
-def test_repair_tries_pairs_when_asked(tmp_path: Path) -> None:
+def test_repair_tries_pairs_when_requested(tmp_path: Path) -> None:
     write(tmp_path / "two.xsb", [TWO_WALLS])
     assert run_json("repair", tmp_path / "two.xsb")[0] == 1
     code, (row,) = run_json("repair", tmp_path / "two.xsb", "--walls", 2)
@@ -192,9 +192,9 @@ def test_rate_says_a_word_and_its_reasons(easy: Path) -> None:
     expected |= {"box_changes": 1, "box_lines": 1, "word": "easy", "limit_hit": None}
     expected |= {"decomposed_effort": 2, "boxes_at_once": 1, "decomposed_word": "easy"}
     assert row == {"index": 0, "title": "", "board": str(EASY), "id": EASY.id, **expected}
-    told = CliRunner().invoke(app, ["rate", str(easy)]).stdout
+    message = CliRunner().invoke(app, ["rate", str(easy)]).stdout
     numbers = "effort 2  decomposed effort 2  boxes at once 1  pushes 2  moves 2  box changes 1  box lines 1"
-    assert told == f"    0  solved      easy    {numbers}\n"
+    assert message == f"    0  solved      easy    {numbers}\n"
 
 
 def test_rate_by_the_quarters_of_a_corpus(tmp_path: Path) -> None:
@@ -247,9 +247,9 @@ def test_show_saves_one_level_or_a_sheet(collection: Path, tmp_path: Path) -> No
     assert maskoban("show", collection, "--out", tmp_path / "all.svg").returncode == 0
     with Image.open(tmp_path / "one.png") as one:
         assert one.size == (7 * 32, 3 * 32)
-    drawn = (tmp_path / "all.svg").read_text()
-    assert "Two steps" in drawn
-    assert drawn.count('<g transform="translate(') == 4  # boards, drawn tile by tile: tests/pictures
+    generated = (tmp_path / "all.svg").read_text()
+    assert "Two steps" in generated
+    assert generated.count('<g transform="translate(') == 4  # boards; their tiles: tests/pictures
 
 
 def test_show_animates_a_solution(easy: Path, tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_a_terminal_shows_a_long_collection_in_order(tmp_path: Path) -> None:
 # --- convert
 
 
-def test_convert_follows_the_ending_or_the_format_asked_for(collection: Path, tmp_path: Path) -> None:
+def test_convert_follows_the_suffix_or_the_format_option(collection: Path, tmp_path: Path) -> None:
     for name in ("a.slc", "a.npz", "a.xsb"):
         assert CliRunner().invoke(app, ["convert", str(collection), str(tmp_path / name)]).exit_code == 0
         assert [level.shape for level in read(tmp_path / name)] == [(3, 6), (3, 7), (3, 6), (3, 6)]
@@ -435,9 +435,14 @@ def test_files_are_written_though_the_reader_of_the_rest_has_left(
     tmp_path: Path, command: str, made: list[str]
 ) -> None:
     write(tmp_path / "levels.sok", [EASY, WALLED] * CHUNK)
-    shell = f"(sleep 0.2; {sys.executable} -m maskoban {command}; echo code $? >&2) | true"
-    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=60)
-    assert done.stderr.splitlines()[-1] == "code 0"
+    reading, writing = os.pipe()
+    os.close(reading)
+    line = [sys.executable, "-m", "maskoban", *command.split()]
+    done = subprocess.run(
+        line, cwd=tmp_path, stdout=writing, stderr=subprocess.PIPE, text=True, timeout=LIMIT
+    )
+    os.close(writing)
+    assert done.returncode == 0
     assert "Traceback" not in done.stderr
     assert all((tmp_path / each).stat().st_size > 0 for each in made)
     if "mended.sok" in made:
@@ -457,7 +462,7 @@ def test_a_reader_that_leaves_early_is_no_error_to_talk_about(tmp_path: Path) ->
         running.stdout.readline()
         running.stdout.close()
         assert running.stderr.read() == b""
-        assert running.wait(30) == 1
+        assert running.wait(LIMIT) == 1
         running.stderr.close()
 
 
@@ -481,14 +486,14 @@ def test_streams_that_are_full_or_closed_are_one_sentence_and_code_2(
     write(tmp_path / "many.xsb", [EASY] * 2000)
     for unbuffered in ("", "1"):
         line = f"PYTHONUNBUFFERED={unbuffered} {sys.executable} -m maskoban {command}"
-        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=60)
+        done = subprocess.run(line, shell=True, capture_output=True, text=True, cwd=tmp_path, timeout=LIMIT)
         assert (done.returncode, done.stdout, done.stderr) == (2, "", f"maskoban: {sentence}\n")
 
 
 def test_without_an_error_stream_results_are_all_that_is_written(tmp_path: Path) -> None:
     write(tmp_path / "two.xsb", [EASY, HOPELESS])
     line = f"{sys.executable} -m maskoban solve --json two.xsb 2>&-"
-    done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, text=True, cwd=tmp_path, timeout=60)
+    done = subprocess.run(line, shell=True, stdout=subprocess.PIPE, text=True, cwd=tmp_path, timeout=LIMIT)
     assert (done.returncode, len(rows(done.stdout))) == (1, 2)
 
 
@@ -506,11 +511,10 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_found(tmp_path: Path) -> None:
     assert running.stdout is not None
     assert running.stderr is not None
     assert json.loads(running.stdout.readline())["verdict"] == "solved"
-    time.sleep(0.5)
     running.send_signal(signal.SIGINT)
     assert running.stdout.read() == ""
     assert running.stderr.read() == ""
-    assert running.wait(30) == 130
+    assert running.wait(LIMIT) == 130
     running.stdout.close()
     running.stderr.close()
 
@@ -519,13 +523,13 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_found(tmp_path: Path) -> None:
 def test_a_second_ctrl_c_ends_at_once_and_without_a_traceback(
     code: int, set_back: list[Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[Any] = []
-    monkeypatch.setattr("maskoban.cli.app.signal.signal", lambda *what: asked.append(what))
+    requested: list[Any] = []
+    monkeypatch.setattr("maskoban.cli.app.signal.signal", lambda *what: requested.append(what))
     monkeypatch.setattr("maskoban.cli.app.app", lambda prog_name: sys.exit(code))
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == code
-    assert asked == set_back
+    assert requested == set_back
 
 
 # --- help

@@ -1,6 +1,6 @@
 """The commands around the model: drawing, completing, the corpus, training and export.
 
-A dummy model draws here, so that every test takes a moment. Its boards are
+A dummy model samples here, so that every test takes a moment. Its boards are
 
     ########
     #@$x.  #
@@ -38,6 +38,7 @@ from maskoban.pictures import sheet
 from maskoban.pictures.gif import quantize
 from maskoban.solving import solve
 from maskoban.solving.filters import BoardFilter
+from tests.waiting import LIMIT
 
 SURE = Level.parse("########\n#@$ .  #\n#      #\n########").tokens[1:-1, 1:-1].ravel()
 OPEN = [2, *range(6, 12)]
@@ -61,15 +62,15 @@ SEED = 7
 
 @pytest.fixture(autouse=True)
 def loaded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
-    """Let every command load the dummy; gives the names and devices that were asked for."""
-    asked: list[tuple[str, str]] = []
+    """Let every command load the dummy; gives the names and devices that were requested."""
+    requested: list[tuple[str, str]] = []
 
     def load(name: str = "best", device: str = "cpu") -> Model:
-        asked.append((name, device))
+        requested.append((name, device))
         return MODEL
 
     monkeypatch.setattr(maskoban, "load", load, raising=False)
-    return asked
+    return requested
 
 
 def run(*arguments: object, code: int = 0, **environment: str) -> Any:
@@ -98,17 +99,17 @@ def caption_of(level: Level) -> str:
 def test_boards_go_into_a_pipe_as_a_level_file_with_the_judgement_in_comments(tmp_path: Path) -> None:
     shown = run("generate", "-n", 5, "--seed", SEED)
     (tmp_path / "piped.xsb").write_text(shown.stdout)
-    drawn = MODEL.generate(5, SEED)
-    assert [str(level) for level in read(tmp_path / "piped.xsb")] == [str(level) for level in drawn]
+    generated = MODEL.generate(5, SEED)
+    assert [str(level) for level in read(tmp_path / "piped.xsb")] == [str(level) for level in generated]
     heads = [line for line in shown.stdout.splitlines() if line.startswith(";")]
-    for index, (head, level) in enumerate(zip(heads, drawn, strict=True)):
+    for index, (head, level) in enumerate(zip(heads, generated, strict=True)):
         judged = (
             "solved, easy, 2 pushes, effort 2"
             if open_way(level)
             else "unsolvable, a box stands on a dead cell"
         )
         assert head == f"; {index}: {judged}"
-    solved = sum(map(open_way, drawn))
+    solved = sum(map(open_way, generated))
     assert 0 < solved < 5
     assert shown.stderr.startswith(f"5 boards of seed {SEED}; the solver's verdicts: ")
     assert f"{solved} solved" in shown.stderr
@@ -130,13 +131,13 @@ def test_json_has_the_promised_keys() -> None:
 def test_filters_keep_the_first_of_the_sequence_that_pass() -> None:
     everything = MODEL.generate(20, SEED)
     wanted = [number for number, level in enumerate(everything) if open_way(level)][:3]
-    for wish in (["--only-solvable"], ["--difficulty", "easy"]):
-        found = run_json("generate", "-n", 3, "--seed", SEED, "--boxes", 1, *wish)
+    for options in (["--only-solvable"], ["--difficulty", "easy"]):
+        found = run_json("generate", "-n", 3, "--seed", SEED, "--boxes", 1, *options)
         assert [row["number"] for row in found] == wanted
         assert [row["index"] for row in found] == [0, 1, 2]
         assert {row["verdict"] for row in found} == {"solved"}
-    told = run("generate", "-n", 3, "--seed", SEED, "--only-solvable").stderr
-    assert f"(chosen from the first {wanted[-1] + 1})" in told
+    message = run("generate", "-n", 3, "--seed", SEED, "--only-solvable").stderr
+    assert f"(chosen from the first {wanted[-1] + 1})" in message
 
 
 def test_what_is_too_rare_is_said() -> None:
@@ -144,26 +145,28 @@ def test_what_is_too_rare_is_said() -> None:
 
 
 def press_ctrl_c_after(evaluations: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    plain, asked = Dice.logits, count(1)
+    plain, requested = Dice.logits, count(1)
 
     def pressed(self: Dice, *arguments: Any) -> NDArray[np.float32]:
-        if next(asked) > evaluations:
+        if next(requested) > evaluations:
             raise KeyboardInterrupt
         return plain(self, *arguments)
 
     monkeypatch.setattr(Dice, "logits", pressed)
 
 
-@pytest.mark.parametrize("wish", [[], ["--boxes", 1]])
-def test_what_was_drawn_before_ctrl_c_is_saved(
-    wish: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("options", [[], ["--boxes", 1]])
+def test_what_was_generated_before_ctrl_c_is_saved(
+    options: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = MODEL.generate(12, SEED)
     press_ctrl_c_after(40, monkeypatch)  # a batch of 4 boards takes no more than 12
-    told = run("generate", "-n", 40, "--seed", SEED, *wish, "--out", tmp_path / "a.sok", code=130).stderr
-    assert told == f"maskoban: interrupted; 12 boards that were finished are in {tmp_path / 'a.sok'}\n"
+    message = run(
+        "generate", "-n", 40, "--seed", SEED, *options, "--out", tmp_path / "a.sok", code=130
+    ).stderr
+    assert message == f"maskoban: interrupted; 12 boards that were finished are in {tmp_path / 'a.sok'}\n"
     assert read(tmp_path / "a.sok") == wanted
-    assert run("generate", "-n", 40, *wish, code=130).stderr == ""  # nowhere to save them
+    assert run("generate", "-n", 40, *options, code=130).stderr == ""  # nowhere to save them
 
 
 def test_what_the_critic_kept_before_ctrl_c_is_saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,12 +177,12 @@ def test_what_the_critic_kept_before_ctrl_c_is_saved(tmp_path: Path, monkeypatch
     press_ctrl_c_after(
         30, monkeypatch
     )  # attempts at 0, 1, 2, 3, then at 1, 4, 5, 6, each time in 12 evaluations
-    told = run("generate", "-n", 12, "--seed", SEED, "--out", tmp_path / "a.sok", code=130).stderr
-    assert told == f"maskoban: interrupted; 4 boards that were finished are in {tmp_path / 'a.sok'}\n"
+    message = run("generate", "-n", 12, "--seed", SEED, "--out", tmp_path / "a.sok", code=130).stderr
+    assert message == f"maskoban: interrupted; 4 boards that were finished are in {tmp_path / 'a.sok'}\n"
     assert read(tmp_path / "a.sok") == [wanted[number] for number in (0, 2, 3, 6)]
 
 
-def test_ctrl_c_is_heard_where_as_many_boards_as_asked_for_are_done_but_not_the_first_ones(
+def test_ctrl_c_is_heard_where_as_many_boards_as_wanted_are_done_but_not_the_first_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = Model(Dice(), {"name": "dice", "critic": 1.0}, critic=Open())
@@ -190,14 +193,14 @@ def test_ctrl_c_is_heard_where_as_many_boards_as_asked_for_are_done_but_not_the_
     assert read(tmp_path / "a.sok") == [wanted[number] for number in (0, 2, 3)]
 
 
-@pytest.mark.parametrize("wish", [[], ["--boxes", 3], ["--animate", "a.gif"]])
+@pytest.mark.parametrize("options", [[], ["--boxes", 3], ["--animate", "a.gif"]])
 def test_ctrl_c_before_there_is_a_board_to_keep_says_so(
-    wish: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: list[object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     press_ctrl_c_after(11, monkeypatch)
-    told = run("generate", "-n", 20, "--out", "a.sok", *wish, code=130).stderr
-    assert told == "maskoban: interrupted before a board was finished; a.sok was not written\n"
+    message = run("generate", "-n", 20, "--out", "a.sok", *options, code=130).stderr
+    assert message == "maskoban: interrupted before a board was finished; a.sok was not written\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -205,8 +208,8 @@ def test_options_reach_the_model(loaded: list[tuple[str, str]]) -> None:
     how = ["--temperature", 1.5, "--polish", 1, "--steps", 3, "--order", "confidence"]
     found = run_json("generate", "-n", 4, "--seed", SEED, *how, "--model", "other", "--device", "cuda")
     config = SamplerConfig(temperature=1.5, sweeps=1, steps=3, order="confidence")
-    drawn = MODEL.generate(4, SEED, config)
-    assert [row["board"] for row in found] == [str(level) for level in drawn]
+    generated = MODEL.generate(4, SEED, config)
+    assert [row["board"] for row in found] == [str(level) for level in generated]
     assert loaded == [("other", "cuda")]
 
 
@@ -221,7 +224,7 @@ class Open:
     ("option", "all_open"),
     [([], True), (["--critic"], True), (["--no-critic"], False), (["--steps", 12], False)],
 )
-def test_the_critic_is_asked_unless_told_otherwise(
+def test_the_critic_is_on_unless_it_is_turned_off(
     option: list[object], all_open: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judged = Model(Dice(), {"name": "dice", "critic": 1.0}, critic=Open())
@@ -233,26 +236,26 @@ def test_the_critic_is_asked_unless_told_otherwise(
 def test_boards_are_saved_in_any_format(tmp_path: Path) -> None:
     run("generate", "-n", 4, "--seed", SEED, "--out", tmp_path / "a.sok")
     run("generate", "-n", 4, "--seed", SEED, "--out", tmp_path / "a.npz")
-    drawn = MODEL.generate(4, SEED)
-    assert read(tmp_path / "a.sok") == drawn
+    generated = MODEL.generate(4, SEED)
+    assert read(tmp_path / "a.sok") == generated
     assert [level.tokens.tolist() for level in read(tmp_path / "a.npz")] == [
-        level.tokens.tolist() for level in drawn
+        level.tokens.tolist() for level in generated
     ]
 
 
 def test_a_picture_carries_verdicts(tmp_path: Path) -> None:
     run("generate", "-n", 5, "--seed", SEED, "--picture", tmp_path / "sheet.svg")
-    drawn = (tmp_path / "sheet.svg").read_text()
+    generated = (tmp_path / "sheet.svg").read_text()
     solved = sum(map(open_way, MODEL.generate(5, SEED)))
-    assert drawn.count(">solved, easy<") == drawn.count(">2 pushes, effort 2<") == solved
-    assert drawn.count(">unsolvable<") == 5 - solved
+    assert generated.count(">solved, easy<") == generated.count(">2 pushes, effort 2<") == solved
+    assert generated.count(">unsolvable<") == 5 - solved
 
 
-@pytest.mark.parametrize("wish", [[], ["--only-solvable"], ["--polish", "1"]])
-def test_the_animation_ends_with_the_boards_that_are_shown(tmp_path: Path, wish: list[str]) -> None:
-    found = run_json("generate", "-n", 3, "--seed", SEED, "--animate", tmp_path / "drawn.gif", *wish)
+@pytest.mark.parametrize("options", [[], ["--only-solvable"], ["--polish", "1"]])
+def test_the_animation_ends_with_the_boards_that_are_shown(tmp_path: Path, options: list[str]) -> None:
+    found = run_json("generate", "-n", 3, "--seed", SEED, "--animate", tmp_path / "generated.gif", *options)
     shown = [Level.parse(row["board"]) for row in found]
-    with Image.open(tmp_path / "drawn.gif") as gif:
+    with Image.open(tmp_path / "generated.gif") as gif:
         gif.seek(gif.n_frames - 1)
         last = gif.convert("RGB")
     wanted = sheet([level.tokens for level in shown], [*map(caption_of, shown)], cell=24)
@@ -266,8 +269,8 @@ def test_recording_changes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_crowd_is_animated_in_part(tmp_path: Path) -> None:
-    run("generate", "-n", ANIMATED + 1, "--steps", 2, "--animate", tmp_path / "drawn.gif")
-    with Image.open(tmp_path / "drawn.gif") as gif:
+    run("generate", "-n", ANIMATED + 1, "--steps", 2, "--animate", tmp_path / "generated.gif")
+    with Image.open(tmp_path / "generated.gif") as gif:
         assert gif.size == sheet(MODEL.sample(ANIMATED), ["two\nlines"] * ANIMATED, cell=24).size
 
 
@@ -277,7 +280,7 @@ def test_a_terminal_shows_boards_side_by_side() -> None:
     assert [sum(f"{index} " in line for index in range(3)) for line in heads] == [2, 1]
 
 
-def test_nothing_is_drawn_where_a_result_could_not_be_saved(
+def test_nothing_is_generated_where_a_result_could_not_be_saved(
     tmp_path: Path, loaded: list[tuple[str, str]]
 ) -> None:
     for option, name in [("--out", "a.doc"), ("--picture", "a.bmp"), ("--animate", "a.mp4")]:
@@ -303,7 +306,7 @@ def test_nothing_is_drawn_where_a_result_could_not_be_saved(
         (["-n", 0], "Invalid value for '-n'"),
     ],
 )
-def test_what_cannot_be_drawn_is_said(arguments: list[object], hint: str) -> None:
+def test_what_cannot_be_generated_is_said(arguments: list[object], hint: str) -> None:
     assert hint in " ".join(run("generate", *arguments, code=2).stderr.split())
 
 
@@ -315,16 +318,16 @@ def test_ctrl_c_ends_with_130_and_repeats_what_can_be_taken_up_again(monkeypatch
     assert run("generate", code=130).stderr == "maskoban: stopped with 3 of 9\n"
 
 
-def test_the_shipped_model_draws_the_same_boards_from_the_shell_as_in_the_library() -> None:
+def test_the_shipped_model_samples_the_same_boards_from_the_shell_as_in_the_library() -> None:
     arguments = ["generate", "-n", "2", "--seed", "7", "--steps", "8", "--json"]
     done = subprocess.run(
-        [sys.executable, "-m", "maskoban", *arguments], capture_output=True, text=True, timeout=120
+        [sys.executable, "-m", "maskoban", *arguments], capture_output=True, text=True, timeout=LIMIT
     )
     assert (done.returncode, done.stderr) == (0, "")
     found = [json.loads(line) for line in done.stdout.splitlines()]
-    drawn = load_shipped().generate(2, seed=7, sampler=SamplerConfig(steps=8))
-    assert [(row["board"], row["id"]) for row in found] == [(str(level), level.id) for level in drawn]
-    assert {level.shape for level in drawn} == {(10, 10)}
+    generated = load_shipped().generate(2, seed=7, sampler=SamplerConfig(steps=8))
+    assert [(row["board"], row["id"]) for row in found] == [(str(level), level.id) for level in generated]
+    assert {level.shape for level in generated} == {(10, 10)}
 
 
 # --- complete
@@ -354,8 +357,8 @@ def test_completions_keep_every_given_cell(ideas: Path) -> None:
 def test_completions_are_saved_pictured_and_animated(ideas: Path, tmp_path: Path) -> None:
     saved = ["--out", tmp_path / "a.sok", "--picture", tmp_path / "a.png", "--animate", tmp_path / "a.gif"]
     saved += ["--precision", "int8"]
-    told = run("complete", ideas, "-n", 2, "--seed", SEED, *saved).stderr
-    assert told.startswith("4 boards; the solver's verdicts: ")
+    message = run("complete", ideas, "-n", 2, "--seed", SEED, *saved).stderr
+    assert message.startswith("4 boards; the solver's verdicts: ")
     assert [level.title for level in read(tmp_path / "a.sok")] == ["Mine", "Mine", "", ""]
     with Image.open(tmp_path / "a.png") as picture, Image.open(tmp_path / "a.gif") as gif:
         assert picture.size[0] > gif.size[0]
@@ -374,15 +377,15 @@ def test_completions_are_chosen(ideas: Path, tmp_path: Path) -> None:
     assert len(first) == 4 < max(row["number"] for row in chosen) * 4  # some were left out
     with Image.open(tmp_path / "a.gif") as gif:
         assert gif.n_frames == 4 + 2
-    told = run("complete", ideas, "-n", 2, "--seed", SEED, "--only-solvable").stderr
+    message = run("complete", ideas, "-n", 2, "--seed", SEED, "--only-solvable").stderr
     tried = 2 * max(row["number"] for row in chosen) + 2
-    assert told == f"4 boards (chosen from {tried}); the solver's verdicts: 4 solved\n"
+    assert message == f"4 boards (chosen from {tried}); the solver's verdicts: 4 solved\n"
 
 
 def test_completions_that_cannot_be_are_given_up(tmp_path: Path) -> None:
     write(tmp_path / "walled.sok", [Level.parse("########\n#@#$.#?#\n###  ###\n########")])
-    told = run("complete", tmp_path / "walled.sok", "-n", 1, "--only-solvable", code=2).stderr
-    assert told == (
+    message = run("complete", tmp_path / "walled.sok", "-n", 1, "--only-solvable", code=2).stderr
+    assert message == (
         f"maskoban: {tmp_path}/walled.sok, level 0: only 0 of 500 sampled boards match (solvable); gave up\n"
     )
 
@@ -391,8 +394,8 @@ def test_a_level_that_cannot_be_completed_does_not_cost_the_others(tmp_path: Pat
     hopeless = Level.parse("########\n#@#$.#?#\n###  ###\n########")
     write(tmp_path / "two.sok", [hopeless, IDEA])
     given = ["complete", tmp_path / "two.sok", "-n", 2, "--seed", SEED, "--only-solvable"]
-    told = run(*given, "--out", tmp_path / "done.sok", "--animate", tmp_path / "a.gif", code=1).stderr
-    assert "two.sok, level 0: only 0 of 1000 sampled boards match (solvable); gave up\n2 boards (" in told
+    message = run(*given, "--out", tmp_path / "done.sok", "--animate", tmp_path / "a.gif", code=1).stderr
+    assert "two.sok, level 0: only 0 of 1000 sampled boards match (solvable); gave up\n2 boards (" in message
     assert [solve(level).verdict for level in read(tmp_path / "done.sok")] == ["solved", "solved"]
     with Image.open(tmp_path / "a.gif") as gif:
         assert gif.n_frames == 4 + 2
@@ -400,14 +403,14 @@ def test_a_level_that_cannot_be_completed_does_not_cost_the_others(tmp_path: Pat
 
 def test_completions_that_nothing_can_change_are_refused_at_once(tmp_path: Path) -> None:
     write(tmp_path / "one.sok", [Level.parse("########\n#@$ $..#\n#   ?  #\n########")])
-    told = run("complete", tmp_path / "one.sok", "--boxes", 1, code=2).stderr
-    assert told.endswith("level 0: the board has 2 boxes; expected at most 1\n")
+    message = run("complete", tmp_path / "one.sok", "--boxes", 1, code=2).stderr
+    assert message.endswith("level 0: the board has 2 boxes; expected at most 1\n")
     write(tmp_path / "whole.sok", [Level.parse("########\n#@#$.  #\n########\n########")])
-    told = run("complete", tmp_path / "whole.sok", "-n", 1, "--only-solvable", code=2).stderr
-    assert "the board has no masked cells, and does not match the filter" in told
+    message = run("complete", tmp_path / "whole.sok", "-n", 1, "--only-solvable", code=2).stderr
+    assert "the board has no masked cells, and does not match the filter" in message
 
 
-def test_a_board_with_nothing_to_draw_comes_as_often_as_asked(tmp_path: Path) -> None:
+def test_a_board_with_nothing_to_draw_comes_as_often_as_requested(tmp_path: Path) -> None:
     whole = Level.parse("########\n#@ $.  #\n########\n########")
     write(tmp_path / "whole.sok", [whole])
     run("complete", tmp_path / "whole.sok", "-n", 100, "--only-solvable", "--out", tmp_path / "all.sok")
@@ -429,14 +432,14 @@ def test_trajectories_of_different_lengths_end_together(tmp_path: Path) -> None:
         assert gif.n_frames == 4 + 2
 
 
-def test_levels_that_nothing_could_complete_are_named_before_the_others_are_drawn(
+def test_levels_that_nothing_could_complete_are_named_before_the_others_are_generated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     players, small = Level.parse("########\n#@$?.@ #\n#      #\n########"), Level.parse("#####\n#@?.#\n#####")
     write(tmp_path / "bad.sok", [IDEA, players, small, IDEA])
     sentences = (
         f"maskoban: {tmp_path}/bad.sok, level 1: the board has 2 players; expected at most one\n"
-        f"maskoban: {tmp_path}/bad.sok, level 2: the board is 3x5, but model 'dice' draws 4x8 boards; "
+        f"maskoban: {tmp_path}/bad.sok, level 2: the board is 3x5, but model 'dice' samples 4x8 boards; "
         "surround it with #\n"
     )
     shown = run("complete", tmp_path / "bad.sok", "-n", 2, "--json", code=1)
@@ -447,8 +450,8 @@ def test_levels_that_nothing_could_complete_are_named_before_the_others_are_draw
 
 
 def test_what_is_wrong_with_the_options_is_no_matter_of_a_level(ideas: Path) -> None:
-    told = run("complete", ideas, "--temperature", 0, code=2).stderr
-    assert told == "maskoban: temperature: expected a number above 0, got 0\n"
+    message = run("complete", ideas, "--temperature", 0, code=2).stderr
+    assert message == "maskoban: temperature: expected a number above 0, got 0\n"
 
 
 # --- corpus

@@ -23,10 +23,10 @@ class Dummy:
 
     def __init__(self, p: NDArray[np.float64], height: int, width: int, margin: int = 0) -> None:
         self.p, self.height, self.width, self.margin = p, height, width, margin
-        self.told: list[NDArray[np.int64]] = []  # the t of every call
+        self.seen: list[NDArray[np.int64]] = []  # the t of every call
 
     def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
-        self.told.append(t)
+        self.seen.append(t)
         return np.log(np.maximum(self.p[cells], 1e-30)).astype(np.float32)
 
 
@@ -54,7 +54,7 @@ class Joint:
         return np.log(np.maximum(wanted, 1e-30)).astype(np.float32)
 
     def counts(self, boards: Tokens) -> NDArray[np.int64]:
-        """How often each of the 81 boards was drawn."""
+        """How often each of the 81 boards was sampled."""
         return np.bincount(boards.reshape(-1, 4) @ np.array([27, 9, 3, 1]), minlength=81)
 
 
@@ -66,12 +66,12 @@ def agrees(counts: NDArray[np.int64], p: NDArray[np.float64]) -> bool:
     return bool(chisquare(counts[possible], counts.sum() * share).pvalue > 1e-4)
 
 
-def giving_up(told: list[int]) -> Callable[[int, int], None]:
-    """A progress that notes what it is told, and has enough after the third time."""
+def giving_up(seen: list[int]) -> Callable[[int, int], None]:
+    """A progress callback that records what it is given, and raises the third time."""
 
     def tell(done: int, _: int) -> None:
-        told.append(done)
-        if len(told) >= 3:
+        seen.append(done)
+        if len(seen) >= 3:
             raise KeyboardInterrupt
 
     return tell

@@ -48,7 +48,7 @@ def test_sample_gives_finished_boards_inside_a_wall(model: Model) -> None:
     assert (boards[:, :, [0, -1]] == WALL).all()
 
 
-def test_a_board_is_the_same_whatever_is_drawn_beside_it(model: Model) -> None:
+def test_a_board_is_the_same_whatever_is_sampled_beside_it(model: Model) -> None:
     boards = model.sample(5, seed=7, sampler=QUICK)
     assert (model.sample(2, seed=7, sampler=QUICK, first=3) == boards[3:]).all()
     assert (model.generate(5, seed=7, sampler=QUICK)[4].tokens == boards[4]).all()
@@ -63,7 +63,7 @@ def test_a_trajectory_ends_in_the_sampled_board_and_keeps_every_probability(mode
     assert (frames[-1, 0] == board).all()
     assert np.allclose(commits.probabilities[commits.cell >= 0].sum(-1), 1, atol=1e-5)
     probability = commits.probability()[0]
-    assert np.isnan(probability[0, 0])  # the border is given, not drawn
+    assert np.isnan(probability[0, 0])  # the border is given, not sampled
     assert ((probability[1:-1, 1:-1] > 0) & (probability[1:-1, 1:-1] <= 1)).all()
 
 
@@ -86,17 +86,17 @@ def test_best_has_the_sweeps_of_the_card_unless_changed_and_none_with_fewer_step
 
 
 class Picky:
-    """Keeps boards whose first drawn cell is a wall, others once in ten times."""
+    """Keeps boards whose first sampled cell is a wall, others once in ten times."""
 
-    asked = 0
+    evaluated = 0
 
     def scores(self, tokens: Tokens) -> NDArray[np.float32]:
-        self.asked += len(tokens)
+        self.evaluated += len(tokens)
         return np.where(tokens[:, 0] == WALL, 0.0, np.log(0.1)).astype(np.float32)
 
 
 def with_critic(**card: Any) -> Model:
-    """A model of two tiles that draws 3x3 boards, and its critic."""
+    """A model of two tiles that samples 3x3 boards, and its critic."""
     tiles = np.tile([0.3, 0.7, 0, 0, 0, 0, 0], (9, 1))
     return Model(Dummy(tiles, 3, 3), {"name": "picky", "critic": 1.0} | card, critic=Picky())
 
@@ -188,7 +188,7 @@ def test_ctrl_c_is_raised_after_all_finished_boards_were_given() -> None:
     assert 15 <= len(given) < 60
 
 
-def test_half_drawn_boards_are_completed_without_a_critic() -> None:
+def test_half_sampled_boards_are_completed_without_a_critic() -> None:
     model = with_critic()
     half = np.full((3, 3), MASK, np.uint8)
     half[0, 0] = FLOOR
@@ -197,7 +197,7 @@ def test_half_drawn_boards_are_completed_without_a_critic() -> None:
     model.complete(half, n=5, sampler="plain")
     model.trajectory(5, board=half)
     assert isinstance(model.critic, Picky)
-    assert model.critic.asked == 0
+    assert model.critic.evaluated == 0
     sentence = "a critic is for boards sampled from nothing, not for partly given ones"
     with pytest.raises(MaskobanError, match=sentence):
         model.complete(half, sampler=SamplerConfig(critic=True))
@@ -205,7 +205,7 @@ def test_half_drawn_boards_are_completed_without_a_critic() -> None:
         model.trajectory(board=half, sampler=SamplerConfig(critic=True))
 
 
-def test_an_exports_critic_is_loaded_when_it_is_first_asked(
+def test_an_exports_critic_is_loaded_when_it_is_first_evaluated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loaded: list[Path] = []
@@ -244,8 +244,8 @@ def test_torch_loads_a_critic_beside_its_model(tmp_path: Path) -> None:
     preset = tiny | {"name": "tiny", "network": "interior", "dropout": 0, "diffusion_steps": 9}
     critic = CriticNetwork(InteriorNetwork(**tiny), rank=2)
     weights = {f"net.{name}": value for name, value in critic.base.state_dict().items()}
-    told = {"preset": json.dumps(preset), "facts": json.dumps({"name": "tiny", "critic": 1e-9})}
-    save_tensors(tmp_path / "model.safetensors", weights, told)
+    metadata = {"preset": json.dumps(preset), "facts": json.dumps({"name": "tiny", "critic": 1e-9})}
+    save_tensors(tmp_path / "model.safetensors", weights, metadata)
     assert load(tmp_path).critic is None
     save_tensors(tmp_path / "critic.safetensors", critic.added(), {})
     loaded = load(tmp_path)
@@ -293,7 +293,7 @@ def test_a_board_with_nothing_masked_completes_to_itself(model: Model) -> None:
 
 
 def room(**cells: str) -> np.ndarray:
-    """An empty 10x10 room of masks with some cells drawn: room(r1c1="@")."""
+    """An empty 10x10 room of masks with some cells sampled: room(r1c1="@")."""
     tokens = np.full((10, 10), MASK, np.uint8)
     tokens[[0, -1]] = tokens[:, [0, -1]] = WALL
     for name, symbol in cells.items():
@@ -321,8 +321,11 @@ def crowded(symbols: str) -> np.ndarray:
         (crowded("$$.."), None),  # the one cell becomes the player
         (crowded("$..") , "the board has 1 boxes and 2 goals, and 1 masked cells cannot make up the difference"),
         (room(r1c1="@") + 9 * np.eye(10, dtype=np.uint8), "row 0, column 0 (from 0) holds 9; expected a tile, 0 to 7"),
-        (np.full((8, 8), WALL, np.uint8), "the board is 8x8, but model 'best' draws 10x10 boards; surround it with #"),
-        (np.full((8, 12), WALL, np.uint8), "the board is 8x12, but model 'best' draws 10x10 boards"),
+        (
+            np.full((8, 8), WALL, np.uint8),
+            "the board is 8x8, but model 'best' samples 10x10 boards; surround it with #",
+        ),
+        (np.full((8, 12), WALL, np.uint8), "the board is 8x12, but model 'best' samples 10x10 boards"),
     ],
 )  # fmt: skip
 def test_impossible_demands_are_refused_with_a_sentence(
@@ -336,7 +339,7 @@ def test_impossible_demands_are_refused_with_a_sentence(
     assert str(caught.value) == sentence
 
 
-def test_a_board_of_nothing_but_masks_is_drawn_from_nothing(model: Model) -> None:
+def test_a_board_of_nothing_but_masks_is_sampled_from_nothing(model: Model) -> None:
     (completed,) = model.complete(np.full((10, 10), MASK, np.uint8), seed=3, sampler=QUICK)
     assert np.array_equal(completed.tokens, model.sample(1, seed=3, sampler=QUICK)[0])
 
@@ -367,12 +370,12 @@ def test_a_filter_that_nothing_passes_gives_up_with_a_sentence(
     with pytest.raises(MaskobanError, match=r"only 0 of 4 sampled boards match \(40 boxes\); gave up"):
         model.generate(1, seed=5, sampler=QUICK, boxes=40)
     with pytest.raises(
-        MaskobanError, match="difficulty is one of easy, medium, hard, expert, not 'fiendish'"
+        MaskobanError, match="difficulty: expected one of easy, medium, hard, expert, got 'fiendish'"
     ):
         model.generate(1, difficulty="fiendish")
 
 
-def test_int8_draws_much_the_same_probabilities(model: Model) -> None:
+def test_int8_samples_much_the_same_probabilities(model: Model) -> None:
     tokens = model.sample(8, seed=2, sampler="fast")[:, 1:-1, 1:-1].reshape(8, 64)
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 64, (8, 1))
@@ -411,7 +414,7 @@ def test_a_broken_export_is_refused(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-def test_a_graph_that_does_not_say_what_it_draws_is_refused(tmp_path: Path, model: Model) -> None:
+def test_a_graph_that_does_not_say_what_it_samples_is_refused(tmp_path: Path, model: Model) -> None:
     assert model.folder is not None
     for file in ("model.onnx", "model.safetensors"):
         (tmp_path / file).write_bytes((model.folder / file).read_bytes().replace(b'"margin"', b'"margon"'))
@@ -433,15 +436,15 @@ def test_without_torch_another_device_says_what_to_install(monkeypatch: pytest.M
 
 
 def test_a_hub_id_is_downloaded(monkeypatch: pytest.MonkeyPatch, model: Model) -> None:
-    asked = []
+    evaluated = []
 
     def download(hub_id: str, allow_patterns: list[str]) -> str:
-        asked.append((hub_id, allow_patterns))
+        evaluated.append((hub_id, allow_patterns))
         return str(model.folder)
 
     monkeypatch.setitem(sys.modules, "huggingface_hub", SimpleNamespace(snapshot_download=download))
     assert load("somebody/boards").name == "best"
-    assert asked == [("somebody/boards", ["model.*", "critic.*", "README.md"])]
+    assert evaluated == [("somebody/boards", ["model.*", "critic.*", "README.md"])]
 
 
 def test_an_export_is_uploaded_with_its_card(monkeypatch: pytest.MonkeyPatch, model: Model) -> None:
@@ -462,7 +465,7 @@ def test_an_export_is_uploaded_with_its_card(monkeypatch: pytest.MonkeyPatch, mo
         push_to_hub(Model(model.denoiser, {}), "somebody/boards")
 
 
-def test_weights_are_told_apart_by_their_files(model: Model, tmp_path: Path) -> None:
+def test_weights_are_identified_by_their_files(model: Model, tmp_path: Path) -> None:
     for name in ("model.safetensors", "model.onnx", "model.int8.onnx"):
         (tmp_path / name).write_bytes(name.encode())
     before = weights_hash(tmp_path), weights_hash(tmp_path, "int8")
@@ -503,5 +506,5 @@ def test_a_seed_is_a_whole_number_of_64_bits(model: Model, seed: Any) -> None:
 def test_boards_are_counted_from_zero_and_have_a_box(model: Model) -> None:
     with pytest.raises(MaskobanError, match="numbers of boards: expected 0 or more, got -1"):
         model.sample(1, first=-1, sampler=QUICK)
-    with pytest.raises(MaskobanError, match="a board has at least 1 box, not 0"):
+    with pytest.raises(MaskobanError, match="boxes: expected at least 1, got 0"):
         model.generate(1, boxes=0)

@@ -22,10 +22,10 @@ class Taste:
 
     def __init__(self, seed: int = 0) -> None:
         self.table = np.random.default_rng(seed).normal(-0.5, 1.0, 81).astype(np.float32)
-        self.asked = 0
+        self.evaluated = 0
 
     def scores(self, tokens: Tokens) -> NDArray[np.float32]:
-        self.asked += len(tokens)
+        self.evaluated += len(tokens)
         return self.table[tokens @ np.array([27, 9, 3, 1])]
 
 
@@ -47,7 +47,7 @@ def test_kept_boards_follow_the_reweighed_distribution(c: float, overlap: int, s
     """q(x) min(exp(score), c), polished or not, and each board takes as many attempts as it should."""
     joint, taste = Joint(0), Taste()
     joint.batch, joint.overlap = 3000, overlap
-    drawn = sample_boards(
+    sampled = sample_boards(
         joint,
         blank_boards(joint, 40_000),
         3,
@@ -56,22 +56,22 @@ def test_kept_boards_follow_the_reweighed_distribution(c: float, overlap: int, s
         bound=c,
     )
     weight = joint.p * np.minimum(np.exp(taste.table.astype(float)), c)
-    assert agrees(joint.counts(drawn.boards), weight / weight.sum())
-    assert not agrees(joint.counts(drawn.boards), joint.p)
+    assert agrees(joint.counts(sampled.boards), weight / weight.sum())
+    assert not agrees(joint.counts(sampled.boards), joint.p)
 
     kept = weight.sum() / c  # of all attempts; the number of attempts is geometric
-    most = int(drawn.attempts.max())
+    most = int(sampled.attempts.max())
     geometric = kept * (1 - kept) ** np.arange(most)
     geometric[-1] = 1 - geometric[:-1].sum()
     last = int(np.argmax(40_000 * geometric < 20))
-    counts = np.bincount(np.minimum(drawn.attempts - 1, last), minlength=last + 1)
+    counts = np.bincount(np.minimum(sampled.attempts - 1, last), minlength=last + 1)
     assert agrees(counts, np.append(geometric[:last], 1 - geometric[:last].sum()))
 
 
 def test_a_board_is_what_one_attempt_after_the_other_gives() -> None:
     """The slow and obvious way: a board at a time, a cell at a time and then once more, until the critic keeps it."""
     joint, taste, c, seed = Joint(1), Taste(1), 2.0, 9
-    drawn = sample_boards(
+    sampled = sample_boards(
         joint, blank_boards(joint, 60), seed, SamplerConfig(critic=True, sweeps=1), critic=taste, bound=c
     )
 
@@ -91,14 +91,14 @@ def test_a_board_is_what_one_attempt_after_the_other_gives() -> None:
                     tokens[0, cell] = sample_tiles(p, u[cell])
             if numbers(board, fresh + 2**20 - 1, 1)[0] < min(1, np.exp(taste.scores(tokens)[0]) / c):
                 break
-        assert (drawn.boards[board].ravel() == tokens).all()
-        assert drawn.attempts[board] == attempt + 1
-    assert drawn.attempts.max() > 3
+        assert (sampled.boards[board].ravel() == tokens).all()
+        assert sampled.attempts[board] == attempt + 1
+    assert sampled.attempts.max() > 3
 
 
 def test_another_attempt_has_other_candidates() -> None:
     joint = Joint(1)
-    drawn = sample_boards(
+    sampled = sample_boards(
         joint,
         blank_boards(joint, 300),
         9,
@@ -106,7 +106,7 @@ def test_another_attempt_has_other_candidates() -> None:
         critic=Taste(1),
         bound=2.0,
     )
-    assert 3 < drawn.attempts.max() < 100
+    assert 3 < sampled.attempts.max() < 100
 
 
 def test_a_board_is_kept_with_probability_e_to_its_score_over_c() -> None:
@@ -115,7 +115,7 @@ def test_a_board_is_kept_with_probability_e_to_its_score_over_c() -> None:
     assert acceptance(np.array([-np.inf], np.float32), 3.0) == [0]
 
 
-def test_a_board_kept_at_once_is_the_board_drawn_without_a_critic() -> None:
+def test_a_board_kept_at_once_is_the_board_sampled_without_a_critic() -> None:
     joint = Joint(2)
     plain = sample_boards(joint, blank_boards(joint, 100), 5, SamplerConfig(sweeps=1))
     kept = sample_boards(
@@ -131,14 +131,14 @@ def test_a_board_kept_at_once_is_the_board_drawn_without_a_critic() -> None:
     assert (some.boards[at_once] == plain.boards[at_once]).all()
 
 
-def test_a_critic_not_asked_for_is_not_asked() -> None:
+def test_a_critic_that_is_off_is_not_evaluated() -> None:
     joint, taste = Joint(2), Taste()
     for record in (True, False):
-        drawn = sample_boards(
+        sampled = sample_boards(
             joint, blank_boards(joint, 10), 5, SamplerConfig(sweeps=1), record=record, critic=taste
         )
-        assert (drawn.attempts == 1).all()
-    assert taste.asked == 0
+        assert (sampled.attempts == 1).all()
+    assert taste.evaluated == 0
 
 
 def test_a_critic_judges_the_polished_board() -> None:
@@ -147,9 +147,9 @@ def test_a_critic_judges_the_polished_board() -> None:
     taste.table = np.where(joint.states[:, 0] == 0, 0, -np.inf).astype(
         np.float32
     )  # a wall in the corner, or nothing
-    drawn = sample_boards(joint, blank_boards(joint, 200), 4, config, critic=taste)
-    assert (drawn.boards[:, 0, 0] == 0).all()
-    assert drawn.attempts.max() > 3
+    sampled = sample_boards(joint, blank_boards(joint, 200), 4, config, critic=taste)
+    assert (sampled.boards[:, 0, 0] == 0).all()
+    assert sampled.attempts.max() > 3
 
 
 # -- the same boards, whatever the batch
@@ -186,8 +186,10 @@ def test_boards_and_attempts_do_not_depend_on_the_batch(config: SamplerConfig) -
 def test_a_record_has_the_commits_of_the_attempt_that_was_kept() -> None:
     joint, config = Joint(5), SamplerConfig(critic=True, sweeps=1)
     plain = sample_boards(joint, blank_boards(joint, 41), 11, config, critic=Taste(), bound=4.0)
-    drawn = sample_boards(joint, blank_boards(joint, 41), 11, config, record=True, critic=Taste(), bound=4.0)
-    commits = drawn
+    sampled = sample_boards(
+        joint, blank_boards(joint, 41), 11, config, record=True, critic=Taste(), bound=4.0
+    )
+    commits = sampled
     assert commits.cell.shape == (41, 8)
     assert (commits.step == np.arange(8)).all()
     frames = commits.frames()
@@ -204,7 +206,7 @@ def test_a_record_has_the_commits_of_the_attempt_that_was_kept() -> None:
             np.testing.assert_array_equal(getattr(parts, name), getattr(commits, name))
 
 
-# -- when it ends, and config it is told
+# -- when it ends, and the config
 
 
 @pytest.mark.parametrize("overlap", [1, 2])
@@ -214,9 +216,9 @@ def test_a_board_no_critic_would_keep_is_kept_in_the_end(
     monkeypatch.setattr(sampler, "MAX_ATTEMPTS", 5)
     joint = Joint(0)
     joint.overlap = overlap
-    drawn = sample_boards(joint, blank_boards(joint, 20), 1, SamplerConfig(critic=True), critic=Never())
-    assert (drawn.attempts == 5).all()
-    assert (drawn.boards != MASK).all()
+    sampled = sample_boards(joint, blank_boards(joint, 20), 1, SamplerConfig(critic=True), critic=Never())
+    assert (sampled.attempts == 5).all()
+    assert (sampled.boards != MASK).all()
 
 
 @pytest.mark.parametrize("record", [False, True])
@@ -239,7 +241,7 @@ def test_progress_never_falls_and_ends_at_the_end(config: SamplerConfig, record:
 
 @pytest.mark.parametrize("overlap", [1, 2])
 def test_giving_up_ends_the_seeking_soon(overlap: int) -> None:
-    joint, told = Joint(5), list[int]()
+    joint, seen = Joint(5), list[int]()
     joint.batch, joint.overlap = 15, overlap
 
     with pytest.raises(KeyboardInterrupt):
@@ -248,10 +250,10 @@ def test_giving_up_ends_the_seeking_soon(overlap: int) -> None:
             blank_boards(joint, 600),
             1,
             SamplerConfig(critic=True),
-            on_progress=giving_up(told),
+            on_progress=giving_up(seen),
             critic=Never(),
         )
-    assert len(told) < 40
+    assert len(seen) < 40
 
 
 def test_no_boards_at_all() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from maskoban.boards.synth import synthesize
 from maskoban.environment import ID, LevelSet, SokobanEnv, SokobanVectorEnv, SynthLevels
+from tests.waiting import LIMIT
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "environment_agent.py"
 
@@ -185,7 +186,7 @@ def test_environments_in_processes_of_gymnasium() -> None:
     envs = gymnasium.make_vec(ID, 3, "async", {"context": "spawn"}, levels=levels, observation="planes")
     try:
         envs.reset_async(seed=5)
-        seen, _ = envs.reset_wait(timeout=120)
+        seen, _ = envs.reset_wait(timeout=LIMIT)
         for i in range(3):
             assert np.array_equal(seen[i], SokobanEnv(levels, "planes").reset(seed=5 + i)[0])
     finally:

@@ -22,6 +22,7 @@ from maskoban.boards import Tokens
 from maskoban.boards.synth import synthesize
 from maskoban.diffusion.sampler import SAMPLERS, SamplerConfig
 from maskoban.environment import ID, ModelLevels, Pool, SokobanEnv, SokobanVectorEnv, SynthLevels
+from tests.waiting import LIMIT
 
 from .soak import play_on_a_pool
 
@@ -150,7 +151,7 @@ def test_a_model_that_was_used_is_shared_with_forked_environments() -> None:
     SokobanEnv(levels).reset(seed=0)
     with closing(gymnasium.make_vec(ID, 2, "async", {"context": "fork"}, levels=levels)) as envs:
         envs.reset_async(seed=5)
-        seen, _ = envs.reset_wait(timeout=60)
+        seen, _ = envs.reset_wait(timeout=LIMIT)
     assert np.array_equal(seen[0], SokobanEnv(levels).reset(seed=5)[0])
 
 
@@ -195,7 +196,7 @@ class Blocked:
 
     def make(self, seed: int, first: int, count: int) -> tuple[NDArray[np.int64], Tokens]:
         if first >= 3:
-            assert self.open.wait(60)
+            assert self.open.wait(LIMIT)
         return SynthLevels(6, 6, boxes=1).make(seed, first, count)
 
     def title(self, seed: int, number: int) -> str:
@@ -204,7 +205,7 @@ class Blocked:
 
 def play_until(envs: SokobanVectorEnv, reached: Callable[[], bool]) -> None:
     """Play until a condition holds, which takes as long as the machine is slow."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + LIMIT
     while not reached():
         assert time.monotonic() < deadline
         envs.step_many(50)

@@ -26,6 +26,7 @@ from maskoban.evaluation.page import _settings
 from maskoban.evaluation.report import evaluate
 from maskoban.evaluation.stages import plain
 from maskoban.solving import Limits, solve_many
+from tests.waiting import LIMIT
 
 from .boards import EASY, EXPERT, NO_PLAYER, ONE_WALL, SOLVABLE, drawn
 from .recall import recalling_model
@@ -162,7 +163,7 @@ def test_killed_at_every_stage_it_comes_out_the_same(
     paths = os.pathsep.join([str(root), *sys.path])
     done = subprocess.run(
         [sys.executable, "-m", "tests.evaluation.killed_again_and_again", tmp_path, run_folder],
-        cwd=root, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, timeout=300,
+        cwd=root, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True, timeout=LIMIT,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     stages = len(list((whole_report[0] / "stages").iterdir()))

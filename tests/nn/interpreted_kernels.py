@@ -148,7 +148,7 @@ def main() -> None:
     fused, value = loss(*inputs), made(*inputs)
     with layers.plain_torch():
         expected = loss(*inputs)
-    assert fused.item() != expected.item()  # or nothing fused was asked
+    assert fused.item() != expected.item()  # or nothing fused was used
     off = check_gradients(network, network, lambda: made(*inputs), lambda: loss(*inputs))
     values = error(value.detach(), expected.detach())
     print(json.dumps({"kernel": "the paper's network", "forward": values, "backward": off}))

@@ -1,4 +1,4 @@
-"""A critic: what it keeps when boards are drawn, and the network that it is."""
+"""A critic: what it keeps when boards are sampled, and the network that it is."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def some_boards(network: InteriorNetwork, n: int) -> Tokens:
     return np.random.default_rng(3).integers(0, 7, (n, network.cells)).astype(np.uint8)
 
 
-def test_a_new_critic_finds_all_boards_as_likely_drawn_as_real() -> None:
+def test_a_new_critic_finds_all_boards_as_likely_sampled_as_real() -> None:
     network = a_network()
     boards = torch.from_numpy(some_boards(network, 4)).long()
     assert (CriticNetwork(network, rank=2)(boards) == 0).all()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from typing import Any
 
 import pytest
 import torch
@@ -47,7 +48,7 @@ class Reference(nn.Module):
                 ours.heads,
                 hidden,
                 ours.dropout,
-                activation=partial(F.gelu, approximate="tanh"),
+                activation=F.relu if ours.activation == "relu" else partial(F.gelu, approximate="tanh"),
                 batch_first=True,
                 norm_first=True,
             )
@@ -84,12 +85,19 @@ class Reference(nn.Module):
                 x[board, cell] = token + ours.row.weight[row] + ours.column.weight[column] + time
         for layer in self.layers:
             x = layer(x)
+        if ours.final_norm is not None:
+            x = F.layer_norm(x, (d,), ours.final_norm.weight, ours.final_norm.bias)
         return x @ ours.head.weight.T + ours.head.bias
 
 
-@pytest.mark.parametrize(("height", "width"), [(4, 4), (3, 5)])
-def test_the_papers_network_equals_torchs_encoder_layers(height: int, width: int) -> None:
-    ours = PaperNetwork(height, width, d=32, blocks=2, heads=4, hidden=64)
+@pytest.mark.parametrize(
+    ("height", "width", "choices"),
+    [(4, 4, {}), (3, 5, {}), (3, 5, {"final_norm": True}), (3, 5, {"activation": "relu"})],
+)
+def test_the_papers_network_equals_torchs_encoder_layers(
+    height: int, width: int, choices: dict[str, Any]
+) -> None:
+    ours = PaperNetwork(height, width, d=32, blocks=2, heads=4, hidden=64, **choices)
     shaken(ours, 1).eval()
     reference = Reference(ours, hidden=64).eval()
     tokens, t = torch.randint(0, 8, (3, height * width)), torch.tensor([1, 50, 100])
@@ -129,7 +137,7 @@ def test_dropout_works_in_training_alone() -> None:
     assert torch.equal(first, network(tokens, t))
 
 
-def test_the_interior_network_draws_the_cells_inside_the_border() -> None:
+def test_the_interior_network_samples_the_cells_inside_the_border() -> None:
     network = InteriorNetwork(6, 9, d=32, blocks=1, heads=2, hidden=64)
     assert (network.rows, network.columns, network.cells) == (4, 7, 28)
     assert network(torch.full((2, 28), 7)).shape == (2, 28, 7)
@@ -225,10 +233,14 @@ def test_the_residual_stream_may_be_added_to_in_place(blocks: int, monkeypatch: 
         return x
 
     with torch.no_grad():
-        for asked in (None, cells):
-            expected = [network(tokens[:n], None, asked if asked is None else asked[:n]) for n in (4, 20)]
+        for requested in (None, cells):
+            expected = [
+                network(tokens[:n], None, requested if requested is None else requested[:n]) for n in (4, 20)
+            ]
             monkeypatch.setattr(InteriorNetwork, "add_linear", in_place)
-            mine = [network(tokens[:n], None, asked if asked is None else asked[:n]) for n in (4, 20)]
+            mine = [
+                network(tokens[:n], None, requested if requested is None else requested[:n]) for n in (4, 20)
+            ]
             monkeypatch.undo()
             for a, b in zip(mine, expected, strict=True):
                 torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-5)
@@ -257,6 +269,12 @@ def test_a_shape_that_makes_no_sense_is_an_error() -> None:
         ({"blocks": 0}, "blocks: expected a whole number from 1 to 16384, got 0"),
         ({"dropout": 1}, "dropout: expected a number from 0 to below 1, got 1"),
         ({"network": "interior"}, "dropout: expected 0 for the interior network, got 0.1"),
+        ({"activation": "silu"}, "activation: expected 'gelu' or 'relu', got 'silu'"),
+        ({"final_norm": 1}, "final_norm: expected False or True, got 1"),
+        (
+            {"network": "interior", "dropout": 0, "activation": "relu"},
+            "activation: expected 'gelu' for the interior network, got 'relu'",
+        ),
         ({"network": "mine"}, "no network is called 'mine'; expected one of paper, interior"),
     ):
         with pytest.raises(MaskobanError) as error:

@@ -96,8 +96,8 @@ def test_recordings_are_shared_among_threads(monkeypatch: pytest.MonkeyPatch) ->
         Recording.made = 0
         config = SamplerConfig(sweeps=1)
         expected = sample_boards(plain, blank_boards(plain, 40), seed=3, config=config).boards
-        drawn = sample_boards(recorded, blank_boards(recorded, 40), seed=3, config=config).boards
-        assert (drawn == expected).all()
+        sampled = sample_boards(recorded, blank_boards(recorded, 40), seed=3, config=config).boards
+        assert (sampled == expected).all()
         assert Recording.made == 2
 
 
@@ -149,10 +149,10 @@ def test_a_recording_that_differs_from_its_network_is_refused(factor: float, rig
 def test_settings_that_no_run_has_are_refused(tmp_path: Path, changes: dict[str, Any]) -> None:
     folder = save_run(tmp_path / "run")
     (weights,) = folder.glob("*.safetensors")
-    tensors, told = load_tensors(weights)
-    settings = json.loads(told["preset"]) | changes
-    told["preset"] = json.dumps({name: value for name, value in settings.items() if value is not ...})
-    save_tensors(weights, tensors, told)
+    tensors, metadata = load_tensors(weights)
+    settings = json.loads(metadata["preset"]) | changes
+    metadata["preset"] = json.dumps({name: value for name, value in settings.items() if value is not ...})
+    save_tensors(weights, tensors, metadata)
     with pytest.raises(MaskobanError, match=f"^{folder}: not a maskoban model: "):
         load(folder)
 
@@ -162,7 +162,7 @@ def test_settings_that_no_run_has_are_refused(tmp_path: Path, changes: dict[str,
 def test_facts_that_are_none_are_refused(tmp_path: Path, facts: str) -> None:
     folder = save_run(tmp_path / "run")
     (weights,) = folder.glob("*.safetensors")
-    tensors, told = load_tensors(weights)
-    save_tensors(weights, tensors, told | {"facts": facts})
+    tensors, metadata = load_tensors(weights)
+    save_tensors(weights, tensors, metadata | {"facts": facts})
     with pytest.raises(MaskobanError, match=f"^{folder}: not a maskoban model: "):
         load(folder)

@@ -171,7 +171,7 @@ def test_the_newest_complete_checkpoint_counts(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", [0, 1, 2])
-def test_a_missing_part_is_told(tmp_path: Path, lost: int) -> None:
+def test_a_missing_part_is_seen(tmp_path: Path, lost: int) -> None:
     paths = write_parts(tmp_path, 500, 3)
     paths[lost].unlink()
     with pytest.raises(MaskobanError, match="parts of the checkpoint are missing; found only state-500-"):

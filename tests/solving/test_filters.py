@@ -73,7 +73,11 @@ def test_an_empty_batch_matches_nothing() -> None:
 
 
 def test_an_unknown_difficulty_is_refused() -> None:
-    with pytest.raises(MaskobanError, match="difficulty is one of easy, medium, hard, expert, not 'mild'"):
+    with pytest.raises(
+        MaskobanError, match="difficulty: expected one of easy, medium, hard, expert, got 'mild'"
+    ):
         BoardFilter(difficulty="mild")
-    with pytest.raises(MaskobanError, match="difficulty_by is one of effort, decomposed, not 'pushes'"):
+    with pytest.raises(
+        MaskobanError, match="difficulty_by: expected one of effort, decomposed, got 'pushes'"
+    ):
         BoardFilter(difficulty="easy", difficulty_by="pushes")  # type: ignore[arg-type]

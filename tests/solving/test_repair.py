@@ -185,7 +185,7 @@ def test_progress_counts_boards() -> None:
 
 
 def test_three_walls_are_refused() -> None:
-    with pytest.raises(MaskobanError, match="walls must be 1 or 2, not 3"):
+    with pytest.raises(MaskobanError, match="walls: expected 1 or 2, got 3"):
         repair(ONE_WALL, walls=3)
 
 

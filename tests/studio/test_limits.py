@@ -40,7 +40,7 @@ HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("an unknown sampler", "generate", {"sampler": "magic"}, 422, "expected one of best, plain, fast"),
     ("an unknown order", "generate", {"order": "magic"}, 422, "expected one of uniform"),
     ("a critic the model lacks", "generate", {"critic": True}, 422, "has no critic"),
-    ("a board of a size the model cannot draw", "complete", {"board": "#?#"}, 422, "draws 10x10 boards"),
+    ("a board of a size the model cannot draw", "complete", {"board": "#?#"}, 422, "samples 10x10 boards"),
     ("three walls to take away", "repair", {"board": ONE, "walls": 3}, 422, "less than or equal to 2"),
     ("an RLE bomb", "convert", {"content": "999999999#\n@$."}, 422, "more than 64 cells in a row"),
     ("a count of a million digits", "convert", {"content": "9" * 150_000 + "#"}, 422, "more than 64 cells"),

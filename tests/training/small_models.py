@@ -17,7 +17,7 @@ from maskoban.training.config import PAPER, TINY, Preset
 SMALL_PAPER = dataclasses.replace(PAPER, height=6, width=7, d=32, blocks=2, heads=2, hidden=64)
 SMALL = dataclasses.replace(TINY, height=6, width=7, d=32, blocks=2, heads=2, hidden=64)
 
-#: Large enough that matrices are kept in 8 bits where that is asked for.
+#: Large enough that matrices are kept in 8 bits with bits=8.
 WIDE_PAPER = dataclasses.replace(SMALL_PAPER, d=128, hidden=256)
 WIDE = dataclasses.replace(SMALL, d=128, hidden=256)
 

@@ -124,13 +124,13 @@ def test_a_gradient_that_is_left_out_is_refused_however_the_network_starts() -> 
 def test_sums_of_both_kinds_stay_apart_where_torch_would_join_them(
     known: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, object] = {}
-    monkeypatch.setattr(torch, "compile", lambda function, **options: asked.update(options))
+    requested: dict[str, object] = {}
+    monkeypatch.setattr(torch, "compile", lambda function, **options: requested.update(options))
     name = "triton.mix_order_reduction"
     if not known:  # before torch 2.10
         monkeypatch.setattr(torch._inductor, "list_options", lambda: ["max_autotune"])
     compiled(torch.sin)
-    assert asked["options"] == ({name: False} if known and name in torch._inductor.list_options() else {})
+    assert requested["options"] == ({name: False} if known and name in torch._inductor.list_options() else {})
 
 
 @pytest.mark.parametrize("wrong", [None, 0.0, 100.0, math.nan])
@@ -149,7 +149,7 @@ def test_a_recording_is_held_against_the_step_and_neither_is_taken(
 
     def replay(boards: Tensor) -> Tensor:
         """As a recording does it, but for one block's gradient."""
-        loss = trainer._update(boards)
+        loss = trainer.step.update(boards)
         grad = trainer.network.get_parameter(name).grad
         assert grad is not None
         if wrong is not None:
@@ -157,11 +157,11 @@ def test_a_recording_is_held_against_the_step_and_neither_is_taken(
         return loss
 
     before = {n: v.clone() for n, v in trainer.network.state_dict().items()}
-    moments = [copy.deepcopy(list(o.state.values())) for o in trainer.optimizers.values()]
-    network, optimizers = trainer.network, trainer.optimizers
-    assert same_step(network, optimizers, replay, trainer._update, batch, preset.seed) == (wrong is None)
+    moments = [copy.deepcopy(list(o.state.values())) for o in trainer.step.optimizers.values()]
+    network, optimizers = trainer.network, trainer.step.optimizers
+    assert same_step(network, optimizers, replay, trainer.step.update, batch, preset.seed) == (wrong is None)
     assert all(torch.equal(before[n], v) for n, v in trainer.network.state_dict().items())
-    for optimizer, states in zip(trainer.optimizers.values(), moments, strict=True):
+    for optimizer, states in zip(trainer.step.optimizers.values(), moments, strict=True):
         for state, was in zip(optimizer.state.values(), states, strict=True):
             assert all(torch.equal(state[key], value) for key, value in was.items())
 

@@ -211,7 +211,7 @@ def test_what_cannot_be_trained_on_is_an_error(place: Path, tmp_path: Path) -> N
 
     write(tmp_path / "square.npz", synthesize(5, height=6, width=6, boxes=1))
     square = tmp_path / "square.npz"
-    assert error(corpus=square) == f"{square} has 6x6 boards, but the model draws 6x7"
+    assert error(corpus=square) == f"{square} has 6x6 boards, but the model samples 6x7"
     assert error(samples="4") == "--samples: expected at least 5 boards, a fifth to hold out; got 4"
     assert error(minutes=0) == "--minutes: expected a number above 0, got 0"
     assert error(learning_rate=math.nan) == "--learning-rate: expected a number from 0 on, got nan"

@@ -18,7 +18,7 @@ from maskoban.training import __main__ as command
 from maskoban.training.checkpoint import load_checkpoint, new_network
 from maskoban.training.distributed import Processes, joined
 from tests.training.test_trainer import RUNS, SMALL, boards, log, trainer
-from tests.training.waiting import LIMIT, wait_for
+from tests.waiting import LIMIT, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,7 +82,7 @@ def test_gradients_are_those_of_one_process_to_rounding(two: Path, tmp_path: Pat
 def test_weights_at_the_end_are_those_of_one_process(two: Path, tmp_path: Path, run: str, part: str) -> None:
     """Also where the run went from two processes to one and back to two.
 
-    How far two results are apart is told as a share of how far training moved the weights.
+    The difference of two results is a share of how far training moved the weights.
     """
     preset = RUNS[run]
     trainer(preset, tmp_path).run()

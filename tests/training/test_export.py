@@ -37,6 +37,7 @@ from tests.training.small_models import SMALL, SMALL_PAPER, WIDE, WIDE_PAPER, sa
 MODELS = {
     "interior": (SMALL, 16),
     "paper": (SMALL_PAPER, 16),
+    "paper-relu-norm": (dataclasses.replace(SMALL_PAPER, activation="relu", final_norm=True), 16),
     "interior-8": (WIDE, 8),
     "paper-8": (WIDE_PAPER, 8),
 }
@@ -200,12 +201,12 @@ def test_only_eight_or_sixteen_bits(tmp_path: Path) -> None:
 def with_idle_units(place: Path) -> tuple[Path, Path]:
     """A run, and the run of its critic, of which 40 of 256 units in the second block are shut whatever they see."""
     run, critic = save_run(place / "run", WIDE), save_critic(place / "critic", WIDE, rank=64)
-    tensors, told = load_tensors(run / "state.safetensors")
+    tensors, metadata = load_tensors(run / "state.safetensors")
     tensors["net.up"][1, 100:140] = 0
-    save_tensors(run / "state.safetensors", tensors, told)
-    tensors, told = load_tensors(critic / "critic.safetensors")
+    save_tensors(run / "state.safetensors", tensors, metadata)
+    tensors, metadata = load_tensors(critic / "critic.safetensors")
     tensors["wide.up"][1, 100:140] = 0
-    save_tensors(critic / "critic.safetensors", tensors, told)
+    save_tensors(critic / "critic.safetensors", tensors, metadata)
     return run, critic
 
 
@@ -293,7 +294,7 @@ def test_broken_pieces_are_refused_by_name(tmp_path: Path) -> None:
     levels = np.random.default_rng(8).integers(0, MASK, (300, WIDE.height, WIDE.width)).astype(np.uint8)
     export(run, tmp_path / "model", levels=levels)
     file = tmp_path / "model" / "model.safetensors"
-    whole, told = load_tensors(file)
+    whole, metadata = load_tensors(file)
     pieces = {
         r"'net.up.1' is missing; the network expects \(256, 128\)": {"net.up.1": None},
         r"'net.up.1' has shape \(300, 128\)": {"net.up.1": torch.zeros(300, 128)},
@@ -304,7 +305,7 @@ def test_broken_pieces_are_refused_by_name(tmp_path: Path) -> None:
     }
     for sentence, change in pieces.items():
         broken = {name: value for name, value in (whole | change).items() if value is not None}
-        save_tensors(file, broken, told)
+        save_tensors(file, broken, metadata)
         with pytest.raises(MaskobanError, match=rf"model: not a maskoban model: tensor {sentence}"):
             load_torch(tmp_path / "model", "cpu")
 
@@ -316,11 +317,11 @@ def test_the_command_prunes_and_rounds(tmp_path: Path) -> None:
 
     run, critic = with_idle_units(tmp_path)
     levels = tmp_path / "levels.npz"
-    for asked in (
+    for requested in (
         ["corpus", "synth", levels, "-n", 30, "--height", WIDE.height, "--width", WIDE.width, "--boxes", 1],
         ["export", run, tmp_path / "out", "--critic", critic, "--bits", 8, "--prune", levels],
     ):
-        result = CliRunner().invoke(app, [str(word) for word in asked])
+        result = CliRunner().invoke(app, [str(word) for word in requested])
         assert result.exit_code == 0, result.output
     assert "bits: 8" in result.output
     kept = load_tensors(tmp_path / "out" / "model.safetensors")[0]["net.up.1"]
@@ -329,10 +330,10 @@ def test_the_command_prunes_and_rounds(tmp_path: Path) -> None:
 
 def test_what_has_no_idle_units_to_leave_out_is_refused(tmp_path: Path) -> None:
     levels = np.zeros((1, 6, 7), np.uint8)
-    with pytest.raises(MaskobanError, match="only the interior network can be pruned, not 'paper'"):
+    with pytest.raises(MaskobanError, match="pruning: expected the interior network, got 'paper'"):
         export(save_run(tmp_path / "run", SMALL_PAPER), tmp_path / "out", levels=levels)
     with pytest.raises(
-        MaskobanError, match="the corpus to prune with has 10x10 boards, but the network draws 6x7"
+        MaskobanError, match="the corpus to prune with has 10x10 boards, but the network samples 6x7"
     ):
         export(save_run(tmp_path / "other"), tmp_path / "out", levels=np.zeros((1, 10, 10), np.uint8))
     assert not (tmp_path / "out").exists()
@@ -357,20 +358,20 @@ def critic_of(model: Path) -> Path:
 def test_a_critic_comes_to_an_exported_model_and_its_weights_stay(small: Path, tmp_path: Path) -> None:
     facts = export(small, tmp_path, polish=2, critic=critic_of(small), cutoff=1.5)
     before, known = load_tensors(small / "model.safetensors")
-    after, told = load_tensors(tmp_path / "model.safetensors")
+    after, metadata = load_tensors(tmp_path / "model.safetensors")
     assert list(after) == list(before)
     assert all(torch.equal(after[name].view(torch.int16), before[name].view(torch.int16)) for name in before)
     assert facts == json.loads(known["facts"]) | {"critic": 1.5}
     assert facts["training_steps"] == 12
     assert facts["training_minutes"] == 0.57
-    assert json.loads(told["facts"]) == load(tmp_path).card == facts
-    assert (told["preset"], told["progress"]) == (known["preset"], known["progress"])
-    (copy, told), (original, known) = (
+    assert json.loads(metadata["facts"]) == load(tmp_path).card == facts
+    assert (metadata["preset"], metadata["progress"]) == (known["preset"], known["progress"])
+    (copy, metadata), (original, known) = (
         load_tensors(folder / "critic.safetensors") for folder in (tmp_path, critic_of(small))
     )
     assert list(copy) == list(original)
     assert all(torch.equal(copy[name], original[name]) for name in copy)
-    assert {name: told[name] for name in known} == known
+    assert {name: metadata[name] for name in known} == known
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "critic.onnx", "critic.safetensors", "model.int8.onnx", "model.onnx", "model.safetensors",
     ]  # fmt: skip
@@ -488,8 +489,8 @@ def test_the_command_adds_a_critic(small: Path, tmp_path: Path) -> None:
 
     from maskoban.cli.app import app
 
-    asked = ["export", small, tmp_path, "--critic", critic_of(small), "--critic-cutoff", 2]
-    result = CliRunner().invoke(app, [str(word) for word in asked])
+    requested = ["export", small, tmp_path, "--critic", critic_of(small), "--critic-cutoff", 2]
+    result = CliRunner().invoke(app, [str(word) for word in requested])
     assert result.exit_code == 0, result.output
     assert "critic: 2.0" in result.output
     assert load(tmp_path).card["critic"] == 2

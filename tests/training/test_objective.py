@@ -58,9 +58,9 @@ def test_every_subset_of_that_size_is_equally_likely() -> None:
     boards = torch.zeros(20_000, 5, dtype=torch.long)
     masked = mask_exactly(boards, torch.full((20_000,), 2), steps=5, noise=torch.rand(boards.shape)).masked
     subsets = list(combinations(range(5), 2))
-    drawn = [tuple(row.nonzero().flatten().tolist()) for row in masked]
-    assert set(drawn) == set(subsets)
-    assert agrees(np.array([drawn.count(s) for s in subsets]), np.full(10, 0.1))
+    sampled = [tuple(row.nonzero().flatten().tolist()) for row in masked]
+    assert set(sampled) == set(subsets)
+    assert agrees(np.array([sampled.count(s) for s in subsets]), np.full(10, 0.1))
 
 
 def test_masked_cells_show_the_mask_and_the_others_their_tile() -> None:
@@ -79,7 +79,7 @@ def test_times_are_uniform_from_1_to_T() -> None:
     assert agrees(np.bincount(t, minlength=11)[1:], np.full(10, 0.1))
 
 
-def test_a_power_draws_few_masked_cells_more_often_and_rarity_makes_up_for_it() -> None:
+def test_a_power_samples_few_masked_cells_more_often_and_rarity_makes_up_for_it() -> None:
     torch.manual_seed(9)
     t = draw_times(30_000, 10, stratified=False, device=CPU, power=2.0)
     share = np.sqrt(np.arange(1, 11) / 10) - np.sqrt(np.arange(10) / 10)

@@ -169,7 +169,7 @@ def test_it_takes_the_place_of_the_weights_and_gives_it_back() -> None:
     average.update(0)
     raw, mean = weights(network), {name: value.clone() for name, value in average.weights.items()}
     places = [p.data_ptr() for p in network.parameters()]
-    for _ in range(2):  # asked twice, it stays
+    for _ in range(2):  # a second time changes nothing
         average.use(True)
         assert same(weights(network), mean)
     for _ in range(2):

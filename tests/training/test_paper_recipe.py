@@ -14,7 +14,7 @@ from torch.nn import functional as F
 
 from maskoban.boards.synth import synthesize
 from maskoban.boards.tiles import MASK
-from maskoban.training.config import PAPER
+from maskoban.training.config import PAPER, parse_settings
 from maskoban.training.options import TrainOptions
 from maskoban.training.trainer import Trainer
 from tests.nn.test_networks import Reference
@@ -23,32 +23,43 @@ STEPS, SMALL = 24, {"height": 5, "width": 5, "d": 16, "blocks": 2, "heads": 2, "
 
 
 def alpha(t: int, schedule: str) -> float:
-    """The share of cells that is not hidden at time t of 25."""
+    """The share of visible cells at time t of 25."""
     return 1 - t / 25 if schedule == "linear" else math.cos(math.pi * t / 50)
 
 
 def loss(
-    network: nn.Module, boards: Tensor, times: Tensor, noise: Tensor, schedule: str, cap: float
+    network: nn.Module, boards: Tensor, times: Tensor, noise: Tensor, schedule: str, cap: float, average: str
 ) -> Tensor:
-    """L = E[w(t) / |M| sum over M of -log p(x_i)], a board at a time; one with nothing hidden adds nothing."""
-    losses = []
+    """E[w(t) / |M| sum over M of -log p(x_i)] or E[w(t) sum over M of -log p(x_i)] / E[|M|], a board at a time."""
+    total, cells = torch.zeros(()), 0
     for board, t, numbers in zip(boards, times.tolist(), noise, strict=True):
         share = 1 - alpha(t, schedule)
         hidden = numbers < share
         if not hidden.any():
-            losses.append(torch.zeros(()))
             continue
         logits = network(torch.where(hidden, MASK, board)[None], torch.tensor([t]))[0]
-        losses.append(min(1 / share, cap) * F.cross_entropy(logits[hidden], board[hidden]))
-    return torch.stack(losses).mean()
+        mean = min(1 / share, cap) * F.cross_entropy(logits[hidden], board[hidden])
+        total = total + mean * (int(hidden.sum()) if average == "batch" else 1)
+        cells += int(hidden.sum())
+    return total / (cells if average == "batch" else len(boards))
 
 
 @pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize(("schedule", "cap"), [("linear", 10.0), ("cosine", 50.0)])
-def test_the_trainer_takes_the_steps_of_the_paper(schedule: str, cap: float, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("schedule", "cap", "probe"),
+    [
+        ("linear", 10.0, []),
+        ("cosine", 50.0, []),
+        ("linear", 10.0, ["average=batch"]),
+        ("linear", 10.0, ["final_norm=true", "activation=relu"]),
+    ],
+)
+def test_the_trainer_takes_the_steps_of_the_paper(
+    schedule: str, cap: float, probe: list[str], tmp_path: Path
+) -> None:
     preset = replace(
         PAPER, **SMALL, schedule=schedule, weight_cap=cap, diffusion_steps=25, dropout=0.0, batch=8, steps=STEPS,
-        warmup=5, precision="fp32", validate_every=1000, sample_every=1000, seed=3,
+        warmup=5, precision="fp32", validate_every=1000, sample_every=1000, seed=3, **parse_settings(probe),
     )  # fmt: skip
     levels = synthesize(64, height=5, width=5, boxes=1, seed=1)
     trainer = Trainer(
@@ -63,7 +74,7 @@ def test_the_trainer_takes_the_steps_of_the_paper(schedule: str, cap: float, tmp
         torch.manual_seed(3 * 1_000_003 + step)  # the numbers that the trainer will roll
         boards = trainer.batches(step)
         times = (torch.rand(8) * 25).long() + 1
-        wanted = loss(plain, boards, times, torch.rand(8, 25), schedule, cap)
+        wanted = loss(plain, boards, times, torch.rand(8, 25), schedule, cap, preset.average)
         optimizer.zero_grad()
         wanted.backward()
         used = [p for p in plain.parameters() if p.grad is not None]

@@ -24,7 +24,7 @@ from maskoban.training.checkpoint import load_checkpoint
 from maskoban.training.config import PAPER, TINY, Preset
 from maskoban.training.data import fit_to_corpus
 from maskoban.training.options import TrainOptions
-from tests.training.waiting import LIMIT, wait_for
+from tests.waiting import LIMIT, wait_for
 
 ROOT = Path(__file__).resolve().parents[2]
 SMALL = [f"--set={change}" for change in (
@@ -142,7 +142,7 @@ def test_bad_arguments_get_one_sentence(
         == "--start-from: expected a new run, got --resume too"
     )
     wrong = ("--corpus", corpus, "--set=height=8", "--set=width=8")
-    assert error(*wrong) == "the training corpus has 6x6 boards, but the preset draws 8x8"
+    assert error(*wrong) == "the training corpus has 6x6 boards, but the preset samples 8x8"
     assert error(*given, "--minutes", 0) == "--minutes: expected a number above 0, got 0"
     assert error(*given, "--threads", 0) == "--threads: expected a number from 1 on, got 0"
     assert error(*given, "--anneal", 5) == "--anneal: expected --resume too; it ends a run that exists"

@@ -225,7 +225,7 @@ MASKED = "######\n#@$. #\n#  ? #\n#    #\n#    #\n######"
 @pytest.mark.parametrize(
     ("corpus", "sentence"),
     [
-        (lambda: boards()[:, :5], "the training corpus has 5x6 boards, but the preset draws 6x6"),
+        (lambda: boards()[:, :5], "the training corpus has 5x6 boards, but the preset samples 6x6"),
         (
             lambda: changed(OPEN),
             "the training corpus: board 3 has a border that is not all wall; this network needs one",
@@ -293,7 +293,7 @@ def test_held_out_boards_are_checked_too(tmp_path: Path) -> None:
         Trainer(SMALL, boards(), boards()[:0], tmp_path, QUIET)
 
 
-def test_the_papers_network_draws_the_border_itself(tmp_path: Path) -> None:
+def test_the_papers_network_samples_the_border_itself(tmp_path: Path) -> None:
     Trainer(RUNS["paper"], changed(OPEN), boards(), tmp_path, QUIET)
 
 
@@ -333,8 +333,8 @@ def test_a_run_ends_early_with_its_rate_at_zero(tmp_path: Path) -> None:
     rates = {entry["step"]: entry["rate"] for entry in log(tmp_path / "parts") if "rate" in entry}
     assert rates == {1: 0.99, 2: 0.98, 3: 0.97, 4: 0.96, 5: 0.72, 6: 0.48, 7: 0.24, 8: 0.0}
     assert state(tmp_path / "whole") == state(tmp_path / "parts")
-    drawn = [entry["step"] for entry in log(tmp_path / "parts") if "boards" in entry]
-    assert drawn[-1] == 8
+    sampled = [entry["step"] for entry in log(tmp_path / "parts") if "boards" in entry]
+    assert sampled[-1] == 8
 
 
 def test_the_run_as_it_was_before_annealing_can_go_on(tmp_path: Path) -> None:
@@ -405,18 +405,18 @@ def test_ctrl_c_during_the_last_measuring_does_not_lose_it(
         torn.write('{"step": 1\n')  # as a full disk leaves it
     for _ in range(2):  # what is there already is not measured again
         trainer(preset, tmp_path / "cut").resume().run()
-    drawn = [tmp_path / run / "boards-0000012.npy" for run in ("whole", "cut")]
-    assert (np.load(drawn[0]) == np.load(drawn[1])).all()
+    sampled = [tmp_path / run / "boards-0000012.npy" for run in ("whole", "cut")]
+    assert (np.load(sampled[0]) == np.load(sampled[1])).all()
     lines = (tmp_path / "cut" / "log.jsonl").read_text().splitlines()
-    told = [json.loads(line) for line in lines if line.endswith("}")]
-    again = [entry for entry in told if "event" not in entry]
+    seen = [json.loads(line) for line in lines if line.endswith("}")]
+    again = [entry for entry in seen if "event" not in entry]
     assert [(e["step"], e.get("valid"), e.get("boards")) for e in again] == [
         (e["step"], e.get("valid"), e.get("boards")) for e in measured
     ]
-    assert told[-1]["event"] == "end"
+    assert seen[-1]["event"] == "end"
 
 
-def test_the_last_loss_is_noted_where_boards_were_drawn_on_the_way(tmp_path: Path) -> None:
+def test_the_last_loss_is_noted_where_boards_were_sampled_on_the_way(tmp_path: Path) -> None:
     trainer(replace(SMALL, validate_every=5, sample_every=4), tmp_path).run()
     assert [entry["step"] for entry in log(tmp_path) if "valid" in entry] == [5, 10, 12]
     assert [entry["step"] for entry in log(tmp_path) if "boards" in entry] == [4, 8, 12]
@@ -537,7 +537,8 @@ def test_muon_takes_the_matrices_of_the_blocks_and_adamw_the_rest(tmp_path: Path
         run = trainer(preset, tmp_path)
         names = {p: n for n, p in run.network.named_parameters()}
         taken = {
-            key: {names[p] for g in o.param_groups for p in g["params"]} for key, o in run.optimizers.items()
+            key: {names[p] for g in o.param_groups for p in g["params"]}
+            for key, o in run.step.optimizers.items()
         }
         assert taken.get("muon", set()) == matrices
         assert taken["adamw"] == set(names.values()) - matrices
@@ -566,7 +567,7 @@ def test_mixed_precision_trains_and_resumes(tmp_path: Path) -> None:
         assert all(np.isfinite(r["valid"]) for r in log(tmp_path / precision) if "valid" in r)
 
 
-def test_tensorboard_gets_the_numbers_or_is_asked_for(tmp_path: Path) -> None:
+def test_tensorboard_gets_the_numbers_or_is_requested_for(tmp_path: Path) -> None:
     if find_spec("tensorboard") is None:
         with pytest.raises(MaskobanError) as refused:
             trainer(SMALL, tmp_path, tensorboard=True)
@@ -577,10 +578,10 @@ def test_tensorboard_gets_the_numbers_or_is_asked_for(tmp_path: Path) -> None:
     trainer(replace(SMALL, steps=4), tmp_path, tensorboard=True).run()
     events = EventAccumulator(str(tmp_path))
     events.Reload()
-    told = next(r for r in log(tmp_path) if "valid" in r)
+    seen = next(r for r in log(tmp_path) if "valid" in r)
     for name in ("train", "valid", "rate"):
         (scalar,) = events.Scalars(name)
-        assert (scalar.step, scalar.value) == (4, pytest.approx(told[name], rel=1e-5))
+        assert (scalar.step, scalar.value) == (4, pytest.approx(seen[name], rel=1e-5))
 
 
 # -- it learns

@@ -80,8 +80,8 @@ def _chosen_rows(manifest: Manifest, sample: int, seed: int) -> list[list[int]]:
 
 def _problems(rows: pa.Table, size: int, shard: ShardFile, chosen: list[int], states: int) -> Iterator[str]:
     if (rows.num_rows, size) != (shard.rows, shard.bytes):
-        told = f"{shard.rows:,} in {shard.bytes:,}"
-        yield f"{shard.name}: {rows.num_rows:,} boards in {size:,} bytes, but {told} by the manifest"
+        expected = f"{shard.rows:,} in {shard.bytes:,}"
+        yield f"{shard.name}: {rows.num_rows:,} boards in {size:,} bytes, expected {expected} by the manifest"
         return
     for row in rows.take(chosen).to_pylist() if chosen else []:
         yield from (

@@ -64,8 +64,7 @@ def corpus_pack(
 @corpus.command("info")
 def corpus_info(
     boards: Annotated[
-        str,
-        typer.Argument(metavar="CORPUS", help="A packed file, a folder, a name, or - for stdin."),
+        str, typer.Argument(metavar="CORPUS", help="A packed file, a folder, a name, or - for stdin.")
     ],
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
 ) -> None:

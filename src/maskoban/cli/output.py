@@ -99,11 +99,7 @@ class Output:
         self.flush()
 
     def add_sampled(
-        self,
-        first: int,
-        levels: Sequence[Level],
-        facts: Sequence[dict[str, Any]],
-        ratings: Sequence[Rating],
+        self, first: int, levels: Sequence[Level], facts: Sequence[dict[str, Any]], ratings: Sequence[Rating]
     ) -> None:
         """Print sampled boards, numbered from ``first``, with their ratings.
 

@@ -68,7 +68,7 @@ def interior(boards: Tokens, grid: Grid, source: str, model: str) -> Tokens:
     """
     if boards.shape[1:] != (grid.height, grid.width):
         size = "x".join(map(str, boards.shape[1:]))
-        raise MaskobanError(f"{source} has {size} boards, but {model} draws {grid.height}x{grid.width}")
+        raise MaskobanError(f"{source} has {size} boards, but {model} samples {grid.height}x{grid.width}")
     return boards.reshape(-1, grid.height * grid.width)[:, interior_cells(grid)]
 
 

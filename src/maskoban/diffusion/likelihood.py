@@ -1,4 +1,4 @@
-"""What a network says of given boards: the probabilities of masked cells, and the likelihood of finished boards."""
+"""Probabilities of masked cells, and the negative log-likelihood of finished boards."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def cell_probabilities(denoiser: Denoiser, boards: Tokens) -> NDArray[np.float64
 def negative_log_likelihood(
     denoiser: Denoiser, boards: Tokens, seed: int, orders: int, on_progress: OnProgress | None = None
 ) -> NDArray[np.float64]:
-    """-log p(board | order) in nats, averaged over random orders of unmasking: (n,).
+    """Negative log-likelihood -log p(board | order) in nats, averaged over random orders of unmasking: (n,).
 
     Each board is unmasked one cell at a time with its own tiles: -sum over i of log p(x_i | the cells before it). The
     mean over all orders is the negative ELBO, an upper bound of -log p(board). All boards use the same orders, so their

@@ -250,7 +250,7 @@ class Model:
                 raise TooRareError(f"only {kept} of {sampled} sampled boards match ({wanted}); gave up")
             count = max(n - kept, min(self.denoiser.batch, 2 * n)) if wanted else n - kept
             count = min(count, 4 * self.denoiser.batch)
-            report = None if wanted or on_progress is None else _Offset(on_progress, sampled, n)
+            report = None if wanted or on_progress is None else _shifted(on_progress, sampled, n)
             for numbers, boards in self._in_order(start, count, sampled, seed, sampler, report):
                 matching = np.flatnonzero(wanted.matches(boards))[: n - kept]
                 kept += len(matching)
@@ -330,7 +330,7 @@ class Model:
         *,
         on_progress: OnProgress | None = None,
     ) -> NDArray[np.float64]:
-        """An upper bound of -log p(board) in nats, one number a finished board: the negative ELBO on average.
+        """An upper bound of the negative log-likelihood of finished boards, in nats: the negative ELBO on average.
 
         Each board costs as many evaluations as sampling it plainly, in each of ``orders`` random orders of unmasking,
         whose mean is returned. All boards use the same orders.
@@ -364,7 +364,7 @@ class Model:
         >>> load().check_completable(Level.parse("#####\\n#@$?#\\n#####"))
         Traceback (most recent call last):
             ...
-        maskoban.errors.MaskobanError: the board is 3x5, but model 'best' draws 10x10 boards; surround it with #
+        maskoban.errors.MaskobanError: the board is 3x5, but model 'best' samples 10x10 boards; surround it with #
         """
         tokens = self._partial_board(board)
         players = int(np.isin(tokens, (PLAYER, PLAYER_ON_GOAL)).sum())
@@ -394,7 +394,7 @@ class Model:
             size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
             fits = tokens.ndim == 2 and tokens.shape[0] <= self.height and tokens.shape[1] <= self.width
             hint = "; surround it with #" if fits else ""
-            raise MaskobanError(f"the board is {size}, but model {self.name!r} draws {need} boards{hint}")
+            raise MaskobanError(f"the board is {size}, but model {self.name!r} samples {need} boards{hint}")
         if (unknown := tokens > MASK).any():
             raise MaskobanError(f"{_first_cell(unknown)} holds {tokens[unknown][0]}; expected a tile, 0 to 7")
         return tokens
@@ -413,14 +413,9 @@ class Model:
 _LOADING = Lock()
 
 
-class _Offset:
+def _shifted(on_progress: OnProgress, before: int, total: int) -> OnProgress:
     """Progress of a part as progress of the whole."""
-
-    def __init__(self, on_progress: OnProgress, before: int, total: int) -> None:
-        self._on_progress, self._before, self._total = on_progress, before, total
-
-    def __call__(self, done: int, _: int) -> None:
-        self._on_progress(self._before + done, self._total)
+    return lambda done, _: on_progress(before + done, total)
 
 
 def _first_cell(cells: NDArray[np.bool_]) -> str:

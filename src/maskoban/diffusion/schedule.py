@@ -21,8 +21,7 @@ from maskoban.errors import MaskobanError
 Schedule: TypeAlias = str
 
 SCHEDULES = Registry[Callable[[float], float]](
-    "schedule",
-    {"linear": lambda u: 1.0 - u, "cosine": lambda u: math.cos(math.pi * u / 2) if u < 1 else 0.0},
+    "schedule", {"linear": lambda u: 1.0 - u, "cosine": lambda u: math.cos(math.pi * u / 2) if u < 1 else 0.0}
 )
 
 

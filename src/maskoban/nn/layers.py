@@ -126,6 +126,11 @@ def gelu_dropout(h: Tensor, bias: Tensor, p: float, seed: Tensor) -> Tensor:
     return y
 
 
+def relu_dropout(h: Tensor, bias: Tensor, p: float, seed: Tensor) -> Tensor:
+    """dropout(relu(h + bias), p), computed in fp32. It has no fused kernel."""
+    return dropout(F.relu(h.float() + bias), p, seed).to(h.dtype)
+
+
 def _rows_fit(x: Tensor, p: float) -> bool:
     """Whether there are kernels for rows of this length. Without dropout, torch's compiler fuses as well."""
     n = x.shape[-1]

@@ -31,6 +31,7 @@ from maskoban.nn.layers import (
     add_product,
     gelu_dropout,
     layer_norm,
+    relu_dropout,
     rms_norm,
     squared_relu_linear,
 )
@@ -102,8 +103,9 @@ class PaperNetwork(Network):
 
     h_i = E_tok(x_i) + E_row(r_i) + E_col(c_i) + MLP(sinusoid(t)), then pre-norm blocks (multi-head attention and a
     feed-forward layer, each added to the residual stream), then one linear layer to seven logits. The paper names no
-    final norm and no non-linearities: GELU (tanh form) in the blocks and SiLU in the time MLP are our choice. Dropout
-    is where torch has it in its encoder layer: on attention weights, the feed-forward hidden layer and both branches.
+    final norm and no non-linearities: ``final_norm`` and ``activation`` choose (GELU in its tanh form), and SiLU in the
+    time MLP is our choice. Dropout is where torch has it in its encoder layer: on attention weights, the feed-forward
+    hidden layer and both branches.
 
     >>> sum(p.numel() for p in PaperNetwork().parameters())
     4879111
@@ -114,10 +116,10 @@ class PaperNetwork(Network):
 
     def __init__(
         self, height: int = 10, width: int = 10, d: int = 256, blocks: int = 6, heads: int = 8,
-        hidden: int = 1024, dropout: float = 0.1,
+        hidden: int = 1024, dropout: float = 0.1, final_norm: bool = False, activation: str = "gelu",
     ) -> None:  # fmt: skip
         super().__init__(height, width)
-        self.d, self.heads, self.dropout, self.blocks = d, heads, dropout, blocks
+        self.d, self.heads, self.dropout, self.blocks, self.activation = d, heads, dropout, blocks, activation
         self.token = nn.Embedding(MASK + 1, d)
         self.row = nn.Embedding(self.rows, d)
         self.column = nn.Embedding(self.columns, d)
@@ -132,6 +134,7 @@ class PaperNetwork(Network):
         self.up_bias = nn.Parameter(torch.zeros(blocks, hidden))
         self.down = nn.Parameter(torch.empty(blocks, d, hidden))
         self.down_bias = nn.Parameter(torch.zeros(blocks, d))
+        self.final_norm = nn.LayerNorm(d) if final_norm else None
         self.head = nn.Linear(d, TILES)
         self.firsts: Tensor  # the first index of each of the four dropout masks of a block
         self.register_buffer("firsts", torch.zeros(4, dtype=torch.int64), persistent=False)
@@ -167,17 +170,20 @@ class PaperNetwork(Network):
         ]  # fmt: skip
         blocks = list(zip(seeds, *(stack.unbind(0) for stack in stacks), strict=True))
         gains, shifts = self.norm_weight.flatten(0, 1).unbind(0), self.norm_bias.flatten(0, 1).unbind(0)
+        activate = gelu_dropout if self.activation == "gelu" else relu_dropout
         y = layer_norm(x, gains[0], shifts[0])
         for i, (s, qkv, qkv_b, out, out_b, up, up_b, down, down_b) in enumerate(blocks):
             y = attend(self.linear(y, qkv.flatten(0, 1), qkv_b), self.heads, dropout=p, seed=s[0])
             x, y = add_norm(x, self.linear(y, out), out_b, gains[2 * i + 1], shifts[2 * i + 1], p, s[1])
-            y = self.linear(gelu_dropout(self.linear(y, up), up_b, p, s[2]), down)
+            y = self.linear(activate(self.linear(y, up), up_b, p, s[2]), down)
             if i + 1 < len(blocks):
                 x, y = add_norm(x, y, down_b, gains[2 * i + 2], shifts[2 * i + 2], p, s[3])
             else:
                 x = add_dropped(x, y, down_b, p, s[3])
         if cells is not None:
             x = pick(x, cells)
+        if self.final_norm is not None:
+            x = layer_norm(x, self.final_norm.weight, self.final_norm.bias)
         return self.logits(x, self.head.weight, self.head.bias)
 
 
@@ -296,16 +302,29 @@ def _shape(settings: Mapping[str, Any]) -> dict[str, int]:
     return shape
 
 
+#: Choices that the paper does not name, each with both values; models that do not have them have the first.
+_UNNAMED: dict[str, tuple[Any, Any]] = {"final_norm": (False, True), "activation": ("gelu", "relu")}
+
+
 def _paper(settings: Mapping[str, Any]) -> Network:
     dropout = settings["dropout"]
     if type(dropout) not in (int, float) or not 0 <= dropout < 1:
         raise MaskobanError(f"dropout: expected a number from 0 to below 1, got {dropout!r}")
-    return PaperNetwork(**_shape(settings), dropout=dropout)
+    choices: dict[str, Any] = {name: settings.get(name, values[0]) for name, values in _UNNAMED.items()}
+    for name, (default, other) in _UNNAMED.items():
+        if type(choices[name]) is not type(default) or choices[name] not in (default, other):
+            raise MaskobanError(f"{name}: expected {default!r} or {other!r}, got {choices[name]!r}")
+    return PaperNetwork(**(choices | _shape(settings)), dropout=dropout)
 
 
 def _interior(settings: Mapping[str, Any]) -> Network:
     if settings["dropout"] != 0:
         raise MaskobanError(f"dropout: expected 0 for the interior network, got {settings['dropout']!r}")
+    for name, (default, _) in _UNNAMED.items():
+        if settings.get(name, default) != default:
+            raise MaskobanError(
+                f"{name}: expected {default!r} for the interior network, got {settings[name]!r}"
+            )
     return InteriorNetwork(**_shape(settings))
 
 

@@ -9,17 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from maskoban.boards import Level
-from maskoban.boards.tiles import (
-    BOX,
-    BOX_ON_GOAL,
-    FLOOR,
-    GOAL,
-    MASK,
-    PLAYER,
-    PLAYER_ON_GOAL,
-    WALL,
-    Tokens,
-)
+from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, PLAYER, PLAYER_ON_GOAL, WALL, Tokens
 from maskoban.pictures import palette
 from maskoban.pictures.tileset import OUTSIDE, ROCK, looks
 

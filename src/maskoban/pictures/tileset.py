@@ -204,10 +204,7 @@ _WALL_FACE: Shapes = (
     _brick(0.02, 0.77, 0.3, palette.WALL_BRICK_LIGHT),
     _brick(0.36, 0.77, 0.62, palette.WALL_BRICK),
 )
-_ROCK: Shapes = (
-    Rect(0, 0, 1, 1, palette.ROCK_SEAM),
-    Rect(0.03, 0.03, 0.94, 0.94, palette.ROCK, radius=0.09),
-)
+_ROCK: Shapes = (Rect(0, 0, 1, 1, palette.ROCK_SEAM), Rect(0.03, 0.03, 0.94, 0.94, palette.ROCK, radius=0.09))
 _FLOOR: Shapes = (
     Rect(0, 0, 1, 1, palette.FLOOR_SEAM),
     Rect(0.015, 0.015, 0.97, 0.97, palette.FLOOR_TILE, radius=0.05),

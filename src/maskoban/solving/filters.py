@@ -13,8 +13,8 @@ from maskoban.boards import Level, Tokens
 from maskoban.boards.geometry import group_by_shape
 from maskoban.boards.tiles import object_counts, tile_counts
 from maskoban.errors import MaskobanError
-from maskoban.solving.rating import DIFFICULTIES, MEASURES, Measure, Quartiles, difficulty_of
-from maskoban.solving.solver import Limits, solve_many
+from maskoban.solving.rating import DIFFICULTIES, MEASURES, Measure, Quartiles, difficulty_of, take
+from maskoban.solving.solver import Limits, gather, solve_many
 
 #: The limits of the solver when it filters boards: far beyond the hardest of Boxoban's medium levels, and low
 #: enough that one large board does not hold up all others. A board that stays unknown does not match.
@@ -43,11 +43,15 @@ class BoardFilter:
 
     def __post_init__(self) -> None:
         if self.difficulty is not None and self.difficulty not in DIFFICULTIES:
-            raise MaskobanError(f"difficulty is one of {', '.join(DIFFICULTIES)}, not {self.difficulty!r}")
+            raise MaskobanError(
+                f"difficulty: expected one of {', '.join(DIFFICULTIES)}, got {self.difficulty!r}"
+            )
         if self.difficulty_by not in MEASURES:
-            raise MaskobanError(f"difficulty_by is one of {', '.join(MEASURES)}, not {self.difficulty_by!r}")
+            raise MaskobanError(
+                f"difficulty_by: expected one of {', '.join(MEASURES)}, got {self.difficulty_by!r}"
+            )
         if self.boxes is not None and self.boxes < 1:
-            raise MaskobanError(f"a board has at least 1 box, not {self.boxes}")
+            raise MaskobanError(f"boxes: expected at least 1, got {self.boxes}")
 
     def __bool__(self) -> bool:
         return self.only_solvable or self.difficulty is not None or self.boxes is not None
@@ -65,16 +69,17 @@ class BoardFilter:
         >>> BoardFilter(only_solvable=True).matches([Level.parse("#@$.#"), Level.parse("#@#$.#")]).tolist()
         [True, False]
         """
-        left = np.arange(len(boards))
+        tokens = gather(boards)
+        left = np.arange(len(tokens))
         if self.boxes is not None:
-            left = left[_have_boxes(boards, self.boxes)]
+            left = left[_have_boxes(tokens, self.boxes)]
         if self.only_solvable or self.difficulty is not None:
-            left = left[solve_many(_at(boards, left), solutions=False, limits=FILTER_LIMITS).solved]
+            left = left[solve_many(take(tokens, left), solutions=False, limits=FILTER_LIMITS).solved]
         if self.difficulty is not None:
             by = self.difficulty_by
-            results = solve_many(_at(boards, left), by, solutions=False, limits=FILTER_LIMITS)
+            results = solve_many(take(tokens, left), by, solutions=False, limits=FILTER_LIMITS)
             left = left[[difficulty_of(each, by, self.quartiles) == self.difficulty for each in results]]
-        return np.isin(np.arange(len(boards)), left)
+        return np.isin(np.arange(len(tokens)), left)
 
     def filter(self, levels: Iterable[Level]) -> Iterator[Level]:
         """The levels that pass, in order; they are read and solved in batches.
@@ -87,15 +92,10 @@ class BoardFilter:
             yield from (level for level, keep in zip(batch, self.matches(batch), strict=True) if keep)
 
 
-def _at(boards: Tokens | Sequence[Level], indices: NDArray[np.intp]) -> Tokens | list[Level]:
-    return boards[indices] if isinstance(boards, np.ndarray) else [boards[i] for i in indices]
-
-
-def _have_boxes(boards: Tokens | Sequence[Level], number: int) -> NDArray[np.bool_]:
+def _have_boxes(boards: Tokens | list[Tokens], number: int) -> NDArray[np.bool_]:
     """Which boards have this number of boxes, as many goals, and one player."""
     found = np.zeros(len(boards), np.bool_)
-    tokens = boards if isinstance(boards, np.ndarray) else [level.tokens for level in boards]
-    for where, stack in group_by_shape(tokens):
+    for where, stack in group_by_shape(boards):
         boxes, goals, players = object_counts(tile_counts(stack))
         found[where] = (boxes == number) & (goals == number) & (players == 1)
     return found

@@ -111,11 +111,11 @@ def rate_many(
     solutions = solve_many(boards, "pushes", threads, limits, on_progress=pass_progress(0))
     # An unsolvable board has no effort; the plain search would only take longer to prove it.
     left = np.flatnonzero(np.isin(solutions.verdicts, _POSSIBLY_SOLVABLE))
-    efforts = solve_many(_at(boards, left), "effort", threads, limits, on_progress=pass_progress(1))
+    efforts = solve_many(take(boards, left), "effort", threads, limits, on_progress=pass_progress(1))
     known = solutions.solved[left] | efforts.solved
     solved = left[known]
     groups = solve_many(
-        _at(boards, solved), "decomposed", threads, _decomposed_limits(limits), on_progress=pass_progress(2)
+        take(boards, solved), "decomposed", threads, _decomposed_limits(limits), on_progress=pass_progress(2)
     )
     report(n, n)
     ratings = [Rating(each.verdict, each.reason, limit_hit=each.limit_hit) for each in solutions]
@@ -131,7 +131,8 @@ def _decomposed_limits(limits: Limits | None) -> Limits:
     return limits if limits.states is not None else replace(limits, states=DECOMPOSED_STATES)
 
 
-def _at(boards: Tokens | list[Tokens], indices: NDArray[np.intp]) -> Tokens | list[Tokens]:
+def take(boards: Tokens | list[Tokens], indices: NDArray[np.intp]) -> Tokens | list[Tokens]:
+    """The boards at these indices."""
     return boards[indices] if isinstance(boards, np.ndarray) else [boards[i] for i in indices]
 
 

@@ -101,7 +101,7 @@ def repair_many(
     ['unrepaired', 'solvable']
     """
     if walls not in (1, 2):
-        raise MaskobanError(f"walls must be 1 or 2, not {walls}")
+        raise MaskobanError(f"walls: expected 1 or 2, got {walls}")
     tokens = gather(boards)
     repairs = [Repair("unknown")] * len(tokens)
     solve = partial(solve_many, threads=threads, limits=limits, solutions=False)

@@ -16,17 +16,7 @@ from itertools import groupby
 import numpy as np
 
 from maskoban.boards import Level
-from maskoban.boards.tiles import (
-    BOX,
-    BOX_ON_GOAL,
-    FLOOR,
-    GOAL,
-    PLAYER,
-    PLAYER_ON_GOAL,
-    SYMBOLS,
-    WALL,
-    Tokens,
-)
+from maskoban.boards.tiles import BOX, BOX_ON_GOAL, FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, SYMBOLS, WALL, Tokens
 from maskoban.errors import MaskobanError
 
 _STEPS = {"l": (0, -1), "u": (-1, 0), "r": (0, 1), "d": (1, 0)}

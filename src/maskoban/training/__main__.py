@@ -21,19 +21,18 @@ def parse(options: type[Any], arguments: list[str], name: str) -> Any:
     hints = get_type_hints(options)
     for field in fields(options):
         flag = field.metadata["flag"] or "--" + field.name.replace("_", "-")
-        kinds = [kind for kind in get_args(hints[field.name]) if kind is not type(None)] or [
-            hints[field.name]
-        ]
-        kind = kinds[0] if isinstance(hints[field.name], UnionType) else hints[field.name]
+        kind = hints[field.name]
+        if isinstance(kind, UnionType):  # X | None
+            kind = get_args(kind)[0]
         default = field.metadata["shown"] or (None if field.default is MISSING else field.default)
-        how: dict[str, Any] = {"help": f"{field.metadata['meaning']} [{default}]", "dest": field.name}
+        keywords: dict[str, Any] = {"help": f"{field.metadata['meaning']} [{default}]", "dest": field.name}
         if kind is bool:
-            how["action"] = argparse.BooleanOptionalAction
+            keywords["action"] = argparse.BooleanOptionalAction
         elif get_origin(kind) is list:
-            how["action"] = "append"
+            keywords["action"] = "append"
         else:
-            how["type"] = kind
-        parser.add_argument(flag, default=argparse.SUPPRESS, **how)
+            keywords["type"] = kind
+        parser.add_argument(flag, default=argparse.SUPPRESS, **keywords)
     return options(**vars(parser.parse_args(arguments)))
 
 

@@ -42,6 +42,10 @@ class Preset:
     heads: int = _setting("Attention heads a block.", "[1, inf)")
     hidden: int = _setting("Hidden units of a feed-forward layer.", "[1, inf)")
     dropout: float = _setting("Dropout probability (paper network only).", "[0, 1)")
+    final_norm: bool = _setting("Layer norm before the head (paper network only).", default=False)
+    activation: Literal["gelu", "relu"] = _setting(
+        "Non-linearity of the feed-forward layers (paper network only).", default="gelu"
+    )
 
     diffusion_steps: int = _setting(
         "T, the number of noise levels; with exact corruption, the cells.", "[1, inf)"

@@ -118,7 +118,7 @@ def export(
     judge, critic_metadata = (None, {}) if critic is None else load_critic(network, critic / FILE)
     if levels is not None:
         if not isinstance(network, InteriorNetwork):
-            raise MaskobanError(f"only the interior network can be pruned, not {preset.network!r}")
+            raise MaskobanError(f"pruning: expected the interior network, got {preset.network!r}")
         leave_out(network, idle_units(network, levels, judge, on_progress), judge)
     with file_errors(out, "written"):
         out.mkdir(parents=True, exist_ok=True)

@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
@@ -25,6 +25,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from maskoban.boards.tiles import MASK, TILES
+from maskoban.diffusion.sampler import Precision
 from maskoban.errors import MaskobanError
 from maskoban.nn.critic import STACKS, CriticNetwork
 from maskoban.nn.networks import InteriorNetwork, Network, PaperNetwork
@@ -32,8 +33,6 @@ from maskoban.nn.weight_files import SCALE, read_header
 
 #: The first opset with the norm, the rotation and the attention as operators, and its file format.
 OPSET, FORMAT = 23, 11
-
-Precision = Literal["fp32", "int8"]
 
 #: The types of stored tensors.
 _TYPES = {"F16": TensorProto.FLOAT16, "BF16": TensorProto.BFLOAT16, "I8": TensorProto.INT8}
@@ -49,7 +48,7 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
     g = Graph(weights, precision)
     inputs: dict[str, tuple[str | int, ...]] = {
         "tokens": ("boards", network.cells),
-        "cells": ("boards", "asked"),
+        "cells": ("boards", "chosen"),
     }
     if isinstance(network, InteriorNetwork):
         blocks = (
@@ -63,7 +62,7 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
         inputs["t"] = ("boards",)
         y = _paper(g, network)
     y = g("Reshape", y, g("Concat", g("Shape", "cells"), g.constant([TILES]), axis=0))
-    return g.finish(inputs, "logits", ("boards", "asked", TILES), y)
+    return g.finish(inputs, "logits", ("boards", "chosen", TILES), y)
 
 
 def has_int8(network: Network) -> bool:
@@ -78,7 +77,7 @@ def _traced(network: Network, weights: Path) -> onnx.ModelProto:
     inputs = (torch.full((2, network.cells), MASK), t, torch.arange(k).repeat(2, 1))
     names = ["tokens", *(["t"] if network.timed else []), "cells"]
     axes = {name: {0: "boards"} for name in ("tokens", "t")}
-    axes |= {name: {0: "boards", 1: "asked"} for name in ("cells", "logits")}
+    axes |= {name: {0: "boards", 1: "chosen"} for name in ("cells", "logits")}
     file = io.BytesIO()
     try:
         with warnings.catch_warnings():
@@ -189,10 +188,11 @@ def _paper(g: Graph, n: PaperNetwork) -> str:
         rows = g.rows(x)
         return [g("Add", g.scaled(g.product(rows, w), rows.scale), b) for w, b in weights_and_biases]
 
-    def norm(x: str, i: int, j: int) -> str:
-        return g(
-            "LayerNormalization", x, g.weight("norm_weight", i, j), g.weight("norm_bias", i, j), epsilon=1e-5
-        )
+    def norm(x: str, weight: str, bias: str) -> str:
+        return g("LayerNormalization", x, weight, bias, epsilon=1e-5)
+
+    def block_norm(x: str, i: int, j: int) -> str:
+        return norm(x, g.weight("norm_weight", i, j), g.weight("norm_bias", i, j))
 
     frequency = g.constant(10000.0 ** (-np.arange(0, n.d, 2) / n.d), np.float32)
     angle = g("Mul", g("Unsqueeze", g("Cast", "t", to=onnx.TensorProto.FLOAT), g.constant([1])), frequency)
@@ -206,16 +206,16 @@ def _paper(g: Graph, n: PaperNetwork) -> str:
     for i in range(len(n.qkv)):
         biases = g("Reshape", g.weight("qkv_bias", i), g.constant([3, n.d]))
         qkv = [(g.weight("qkv", i, j), g("Gather", biases, g.constant(j))) for j in range(3)]
-        heads = [g("Reshape", y, board_shape) for y in linear(norm(x, i, 0), *qkv)]
+        heads = [g("Reshape", y, board_shape) for y in linear(block_norm(x, i, 0), *qkv)]
         y = g("Reshape", g("Attention", *heads, q_num_heads=n.heads, kv_num_heads=n.heads), rows_shape)
         x = g("Add", x, *linear(y, (g.weight("out", i), g.weight("out_bias", i))))
-        (y,) = linear(norm(x, i, 1), (g.weight("up", i), g.weight("up_bias", i)))
-        x = g(
-            "Add",
-            x,
-            *linear(g("Gelu", y, approximate="tanh"), (g.weight("down", i), g.weight("down_bias", i))),
-        )
-    return dense(_picked(g, x, "cells", board_shape, rows_shape), "head")
+        (y,) = linear(block_norm(x, i, 1), (g.weight("up", i), g.weight("up_bias", i)))
+        y = g("Relu", y) if n.activation == "relu" else g("Gelu", y, approximate="tanh")
+        x = g("Add", x, *linear(y, (g.weight("down", i), g.weight("down_bias", i))))
+    x = _picked(g, x, "cells", board_shape, rows_shape)
+    if n.final_norm is not None:
+        x = norm(x, g.weight("final_norm.weight"), g.weight("final_norm.bias"))
+    return dense(x, "head")
 
 
 def _picked(g: Graph, x: str, cells: str, board_shape: str, rows_shape: str) -> str:

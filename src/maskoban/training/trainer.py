@@ -41,26 +41,17 @@ from maskoban.training.checkpoint import (
     restore_optimizer,
     save_checkpoint,
 )
-from maskoban.training.compiling import RecordedStep, check_gradients, compiled, same_step
 from maskoban.training.config import MEASURING, Preset
 from maskoban.training.data import SEED_STRIDE, Batches, board_cells
 from maskoban.training.distributed import Processes
 from maskoban.training.log import RunLog
-from maskoban.training.objective import TrainingLoss
-from maskoban.training.optim import (
-    Anneal,
-    WeightAverage,
-    build_optimizers,
-    fraction_done,
-    rate_factor,
-    set_rates,
-)
+from maskoban.training.optim import Anneal, WeightAverage, fraction_done, rate_factor, set_rates
 from maskoban.training.options import TrainOptions
+from maskoban.training.step import TrainStep
 
 _PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _READ_EVERY = 20  # steps between two reads of the loss: each waits for the device
 _SAVE_AFTER = 300  # seconds: a checkpoint is never older
-_RECORD_AFTER = 5  # steps before the step is recorded as a CUDA graph: all is compiled by then
 
 
 class Trainer:
@@ -72,7 +63,7 @@ class Trainer:
     ) -> None:  # fmt: skip
         self.preset, self.folder, self.options = preset, folder, options or TrainOptions()
         self.processes = processes or Processes()
-        self.part = self.processes.part(preset.batch)
+        part = self.processes.part(preset.batch)
         name = self.options.device or default_device()
         try:
             self.device = torch.device(name)
@@ -83,8 +74,8 @@ class Trainer:
             raise MaskobanError(f"device {name!r}: {str(error).splitlines()[0]}") from error
         on_cuda = self.device.type == "cuda"
         self.compile = on_cuda if self.options.compile is None else self.options.compile
-        self.network.start_at(self.part.start)
-        kernel_self_test(self.network, self.part.stop - self.part.start, backward=True)
+        self.network.start_at(part.start)
+        kernel_self_test(self.network, part.stop - part.start, backward=True)
         self.batches = Batches(board_cells(corpus, self.network, "the training corpus", self.device), preset)
         held_out = held_out[: preset.validation_boards]
         if len(held_out) == 0:
@@ -97,17 +88,12 @@ class Trainer:
                 f"diffusion_steps: expected a multiple of the {self.network.cells} cells with corruption=exact, "
                 f"got {preset.diffusion_steps}; set diffusion_steps={self.network.cells}"
             )
-        self.objective = TrainingLoss(self.network, preset, self.part, self.device)
-        self.loss = compiled(self.objective.loss) if self.compile else self.objective.loss
-        self.optimizers = build_optimizers(self.network, preset, self.device)
+        self.step = TrainStep(self.network, preset, self.processes, self.device, self.compile)
         self.average = WeightAverage(self.network, preset.ema)
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=preset.precision == "fp16")
         self.log = RunLog(folder, self.options.quiet, self.options.tensorboard and self.processes.first)
         self.progress = Progress()
         self.before = Progress()  # of the runs whose weights this one started from
         self.anneal: Anneal | None = None
-        self._recorded: RecordedStep | None = None
-        self._updates = 0  # since the start of this process
         self._losses: list[Tensor] = []  # of the steps since the last record
 
     def fraction_done(self) -> float:
@@ -164,9 +150,7 @@ class Trainer:
                     saved = time.perf_counter()
                 clock = time.perf_counter()  # measuring and saving are not training time
         if first and self.fraction_done() >= 1.0:
-            recorded = self.log.recorded(
-                progress.step
-            )  # a run that was interrupted here measures when resumed
+            recorded = self.log.recorded(progress.step)  # by a run that was interrupted here
             if "valid" not in recorded:
                 self.record_losses()
             if "boards" not in recorded:
@@ -181,65 +165,21 @@ class Trainer:
         torch.manual_seed(self.preset.seed * SEED_STRIDE + step)
         boards = self.batches(step)
         with defer_interrupt():
-            set_rates(self.optimizers, self.preset, self.rate_factor())
-            if self._recorded is not None:
-                loss = self._recorded(boards)
-            else:
-                loss = self._update(boards)
-                self._record_when_ready(boards)
+            set_rates(self.step.optimizers, self.preset, self.rate_factor())
+            loss = self.step(boards)
             self.average.update(step)
             self.progress.step += 1
             if self.processes.first:
                 self._losses.append(loss)
         return loss
 
-    def _update(self, boards: Tensor) -> Tensor:
-        """The loss, its gradients, and the optimisers' steps."""
-        self.network.train()
-        for optimizer in self.optimizers.values():
-            optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(boards, *self.objective.noise(boards))
-        self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
-        loss = loss.detach()
-        self.processes.average([loss, *(p.grad for p in self.network.parameters() if p.grad is not None)])
-        if self.preset.clip is not None:
-            for optimizer in self.optimizers.values():
-                self.scaler.unscale_(optimizer)
-            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.preset.clip)
-        for optimizer in self.optimizers.values():
-            self.scaler.step(optimizer)
-        self.scaler.update()
-        return loss
-
-    def _record_when_ready(self, boards: Tensor) -> None:
-        """Record the step as a CUDA graph once everything in it is compiled, and check the recording."""
-        self._updates += 1
-        alone = self.processes.count == 1 and not self.scaler.is_enabled()
-        if not (self.compile and self.device.type == "cuda" and alone) or self._updates != _RECORD_AFTER:
-            return
-        recorded = RecordedStep(self._update, boards)
-        if same_step(self.network, self.optimizers, recorded, self._update, boards, self.preset.seed):
-            self._recorded = recorded
-        else:
-            self.log.record({"event": "not recorded", "step": self.progress.step})
-
     def check_step(self) -> float | None:
         """Compare the compiled step's gradients with plain torch's; returns the largest relative error.
 
         None where the device has too little memory for the plain step.
         """
-        torch.manual_seed(self.preset.seed)
-        self.network.train()
-        boards = self.batches(self.progress.step)
-        noise = self.objective.noise(boards)
-        scale = 1024.0 if self.preset.precision == "fp16" else 1.0  # much of a gradient is too small for fp16
         try:
-            off = check_gradients(
-                self.network,
-                new_network(self.preset),
-                lambda: scale * self.loss(boards, *noise),
-                lambda: scale * self.objective.loss(boards, *noise),
-            )
+            off = self.step.check(self.batches(self.progress.step))
         except torch.OutOfMemoryError:
             torch.cuda.empty_cache()
             self.log.say("the training step is not checked: too little memory for the plain one")
@@ -275,7 +215,7 @@ class Trainer:
             for start in range(0, len(self.held_out), self.preset.batch):
                 torch.manual_seed(start)
                 boards = self.held_out[start : start + self.preset.batch].long()
-                losses.append(self.loss(boards, *self.objective.noise(boards)).item())
+                losses.append(self.step.loss(boards, *self.step.objective.noise(boards)).item())
             return sum(losses) / len(losses)
 
     def sample(self) -> None:
@@ -335,7 +275,7 @@ class Trainer:
             raise self._diverged("a weight")
         largest = self.options.largest_file
         extra = {
-            "scaler": self.scaler.state_dict(),
+            "scaler": self.step.scaler.state_dict(),
             "minutes": self.options.minutes,
             "corpus": self.batches.hash,
             "ending": self.anneal and dataclasses.asdict(self.anneal),  # the key of the first checkpoints
@@ -344,7 +284,7 @@ class Trainer:
         }
         with defer_interrupt():
             save_checkpoint(
-                self.folder, self.preset, self.progress, self.network, self.average.weights, self.optimizers,
+                self.folder, self.preset, self.progress, self.network, self.average.weights, self.step.optimizers,
                 extra, self.options.compact, None if largest is None else int(largest * 1e6),
             )  # fmt: skip
 
@@ -374,10 +314,10 @@ class Trainer:
         self._losses = [torch.tensor(loss, device=self.device) for loss in extra.get("losses", [])]
         self.average.restore(tensors)
         load_weights(self.network, tensors, "net.")
-        for key, optimizer in self.optimizers.items():
+        for key, optimizer in self.step.optimizers.items():
             restore_optimizer(key, optimizer, self.network, tensors)
-        if self.scaler.is_enabled():
-            self.scaler.load_state_dict(extra["scaler"])
+        if self.step.scaler.is_enabled():
+            self.step.scaler.load_state_dict(extra["scaler"])
         return self
 
     def _resume_anneal(self, begun: dict[str, Any] | None) -> None:

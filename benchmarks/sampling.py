@@ -1,12 +1,13 @@
-"""Drawing on a CPU: the shipped model against the obvious torch loop, in one run.
+"""Sampling on a CPU: the shipped model against the obvious torch loop, in one run.
 
-    python benchmarks/drawing.py [--boards 32] [--rounds 7]
+    python benchmarks/sampling.py [--boards 32] [--rounds 7]
 
 The obvious loop is the paper's Algorithm 2 as one would write it: torch's own encoder layers in fp32 over 100
 tokens, 100 steps, logits for every cell at every step, as many parameters as the shipped model was trained with. Ours
-draws the 64 interior cells in 64 steps under ONNX Runtime, computes the last block only where a cell is revealed and
-shares the boards out among the cores. Both run in turns on the same cores; every step of either costs the same, so a
-few of each tell the whole. On a machine that others use too the ratios come out larger: the quiet one counts.
+samples the 64 interior cells in 64 steps under ONNX Runtime, computes the last block only where a cell is revealed and
+divides the boards among the cores. Both run in turns on the same cores; every step of either costs the same, so a few
+of each are enough. Measure on a quiet machine: on a busy one the ratios come out larger. The gain of int8 depends on
+the CPU's instruction set, which is printed.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import argparse
 import statistics
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -53,9 +55,9 @@ def obvious_steps(network: ObviousNetwork, boards: int) -> Callable[[], None]:
     def one() -> None:
         nonlocal step
         p = torch.softmax(network(x, torch.full((boards,), 100.0 - step)), -1)
-        drawn = torch.multinomial(p.flatten(0, 1), 1).view(boards, 100)
+        tiles = torch.multinomial(p.flatten(0, 1), 1).view(boards, 100)
         cell = order[:, step : step + 1]
-        x.scatter_(1, cell, drawn.gather(1, cell))
+        x.scatter_(1, cell, tiles.gather(1, cell))
         step = (step + 1) % 100
 
     return one
@@ -77,6 +79,14 @@ def our_steps(denoiser: OnnxDenoiser, boards: int) -> Callable[[], None]:
     return one
 
 
+def instruction_set() -> str:
+    """The widest set that int8 products use on this CPU, by /proc/cpuinfo."""
+    cpuinfo = Path("/proc/cpuinfo")
+    flags = cpuinfo.read_text().split() if cpuinfo.exists() else []
+    names = {"avx512_vnni": "AVX-512 VNNI", "avx_vnni": "AVX-VNNI", "avx512bw": "AVX-512", "avx2": "AVX2"}
+    return next((name for flag, name in names.items() if flag in flags), "unknown")
+
+
 def main() -> None:
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--boards", type=int, default=32)
@@ -89,6 +99,7 @@ def main() -> None:
     network = ObviousNetwork(blocks).eval()
     theirs = sum(q.numel() for q in network.parameters())
     print(f"shipped: {parameters:,} parameters; obvious loop: {theirs:,} ({blocks} blocks)")
+    print(f"instruction set: {instruction_set()}")
     runners = {"obvious torch loop": (obvious_steps(network, a.boards), 100)}
     runners |= {name: (our_steps(denoiser, a.boards), 64) for name, denoiser in ours.items()}
     times: dict[str, list[float]] = {name: [] for name in runners}
