@@ -101,13 +101,13 @@ class SynthLevels:
 
     batch = 32
 
-    def __init__(self, height: int = 10, width: int = 10, boxes: int = 4, walls: float = 0.55) -> None:
+    def __init__(self, height: int = 10, width: int = 10, boxes: int = 4, walls: float | None = None) -> None:
         self.shape, self.boxes, self.walls = (height, width), boxes, walls
         synthesize(1, height, width, boxes, walls=walls)  # raises the error of an impossible size here
 
     def make(self, seed: int, first: int, count: int) -> tuple[NDArray[np.int64], Tokens]:
         """Boards ``first`` to ``first + count - 1`` of this seed."""
-        boards = synthesize(count, *self.shape, self.boxes, seed, walls=self.walls, first=first)
+        boards = synthesize(count, *self.shape, self.boxes, seed, walls=self.walls, first=first, threads=1)
         return np.arange(first, first + count), boards
 
     def title(self, seed: int, number: int) -> str:
