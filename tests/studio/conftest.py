@@ -19,6 +19,7 @@ def _patience() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(solver_pool, "QUICK_JOB", PATIENCE)
         patch.setattr(limits, "JUDGE_SECONDS", PATIENCE)
+        patch.setattr(limits, "LONG_SECONDS", PATIENCE)
         patch.setattr(app, "GRACE", round(PATIENCE))
         yield
 

@@ -18,6 +18,7 @@ from maskoban.boards.tiles import WALL
 from maskoban.diffusion.model import Model
 from maskoban.studio.app import create_app, server
 from tests.diffusion.dummies import Dummy
+from tests.waiting import LIMIT
 
 #: What the known model samples; in a ? cell it samples wall or floor with equal probability.
 KNOWN = """
@@ -33,8 +34,8 @@ KNOWN = """
 ##########
 """
 
-#: Seconds to wait for a condition: far more than the slowest machine takes.
-PATIENCE = 300.0
+#: Seconds to wait for a condition.
+PATIENCE = float(LIMIT)
 
 
 class Known(Dummy):

@@ -16,7 +16,7 @@ from tests.studio.serving import PATIENCE, known_model, serving
 ONE = "#####\n#@$.#\n#####"
 
 # A few thousand letters that stand for a hundred million.
-RLE_BOMB = "".join(f"{ONE}\nTitle: {i}\n\n" + "Solution:\n99999r\n\n" * 10 for i in range(100))
+RLE_BOMB = "".join(f"{ONE}\nTitle: {i}\n\n" + f"Solution:\n{'64r' * 70}\n\n" * 10 for i in range(100))
 
 # what is sent to which address; the status, and words of the sentence
 HOSTILE: list[tuple[str, str, Any, int, str]] = [
