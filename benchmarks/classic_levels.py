@@ -2,6 +2,7 @@
 
     python benchmarks/classic_levels.py levels.sok                # the development set
     python benchmarks/classic_levels.py levels.sok --first 100    # other levels of the same kinds
+    python benchmarks/classic_levels.py levels.sok --ablation     # what each technique of mode any is worth on a file
 
 Every level is made backwards. Boxes stand on the goals and are pulled away one after the other, so each level has a
 solution. Then more pulls tangle them: of a few random ones the best is taken that leaves the player little to push.
@@ -16,8 +17,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
+from time import process_time
 
-from maskoban.boards import Level, write
+from maskoban import _core
+from maskoban.boards import Level, read, write
+from maskoban.solving.replay import solves
+from maskoban.solving.solver import Results
 
 
 @dataclass(frozen=True)
@@ -290,13 +295,37 @@ def _draw(maze: Maze, goals: int, boxes: int, player: int) -> str:
     return "\n".join(lines)
 
 
+#: The techniques of mode any that can be left out, as native/outcome.hpp numbers them.
+LEFT_OUT = {"nothing": 0, "relaxed game": 4, "search over pushes": 1, "feature search": 2}
+
+
+def show_ablation(file: Path, states: int) -> None:
+    """Levels solved, and the CPU time it takes, with one technique left out at a time."""
+    for name, without in LEFT_OUT.items():
+        solved = total = 0
+        start = process_time()
+        for level in read(file):
+            found = _core.solve_boards(level.tokens[None], 0, states, 1024, -1.0, 1, True, None, without)
+            total += 1
+            if Results.VERDICTS[found["verdicts"][0]] == "solved":
+                assert found["solutions"] is not None
+                assert solves(level, found["solutions"][0])
+                solved += 1
+        print(f"without {name}: {solved} of {total} solved, {process_time() - start:.1f} s", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Make levels in the manner of the classic collections.")
-    parser.add_argument("out", type=Path)
+    parser.add_argument("file", type=Path)
     parser.add_argument("--first", type=int, default=0, help="the number of the first level of each kind")
+    parser.add_argument("--ablation", action="store_true", help="solve the levels of the file instead")
+    parser.add_argument("--states", type=int, default=20_000, help="give up on a level after so many states")
     options = parser.parse_args()
+    if options.ablation:
+        show_ablation(options.file, options.states)
+        return
     numbers = ((name, options.first + i) for name, share in SHARES.items() for i in range(share))
-    write(options.out, [make(name, number) for name, number in numbers])
+    write(options.file, [make(name, number) for name, number in numbers])
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
     python benchmarks/solver.py ../shared/boxoban            # the table
     python benchmarks/solver.py ../shared/boxoban --replay   # also solve and replay every level there is
+    python benchmarks/solver.py ../shared/boxoban --optimize # only shorten 200 solutions made deliberately long
 
 Times are the best of five runs, since the machine may be busy; only the ratios mean something elsewhere.
 """
@@ -19,8 +20,9 @@ from rich.table import Table
 
 from maskoban import _core
 from maskoban.boards import Tokens, read_boards
-from maskoban.solving.replay import solves
-from maskoban.solving.solver import solve_many
+from maskoban.solving.optimize import length, optimize_many
+from maskoban.solving.replay import IllegalStepError, play, solves
+from maskoban.solving.solver import solve, solve_many
 
 MODES = ("any", "pushes", "effort")
 RUNS = 5
@@ -125,12 +127,45 @@ def replay_everything(folder: Path, console: Console) -> None:
         console.print(f"{name}: {len(boards)} levels, {solved} solved, {good} solutions replayed")
 
 
+def with_detours(board: Tokens, steps: int, rng: np.random.Generator) -> str:
+    """A solution that begins with random steps, none of which spoils the board."""
+    position, done = board, ""
+    for letter in rng.choice(list("lurdLURD"), 8 * steps):
+        try:
+            *_, after = play(position, letter)
+        except IllegalStepError:
+            continue
+        if letter.islower() or solve(after).solved:
+            position, done = after, done + letter
+    return done + solve(position).solution
+
+
+def show_optimizer(boards: Tokens, console: Console) -> None:
+    """Solutions with detours against what the optimiser makes of them, and against the fewest pushes."""
+    rng = np.random.default_rng(0)
+    before = [with_detours(board, 20, rng) for board in boards]
+    fewest = solve_many(boards, "pushes", solutions=False).pushes
+    for by in ("moves", "pushes"):
+        found = optimize_many(boards, before, by)
+        was = np.array([length(solution, by)[0] for solution in before])
+        now = found.moves if by == "moves" else found.pushes
+        line = f"{len(boards)} solutions by {by}: {was.mean():.1f} before, {now.mean():.1f} after, "
+        line += f"mean saving {100 * (1 - now / was).mean():.1f} %, longer {(now > was).sum()}, all replayed"
+        if by == "pushes":
+            line += f", {(now == fewest).sum()} with the fewest pushes there are"
+        console.print(line)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Time the solver's modes on one core.")
     parser.add_argument("boxoban", type=Path, help="a checkout of boxoban-levels")
     parser.add_argument("--replay", action="store_true", help="solve and replay every level")
+    parser.add_argument("--optimize", action="store_true", help="only shorten 200 long solutions")
     options = parser.parse_args()
     console = Console(width=130)
+    if options.optimize:
+        show_optimizer(read_boards(str(options.boxoban / "medium/valid"))[:200], console)
+        return
     test = read_boards(str(options.boxoban / "unfiltered/test"))
     sets = {
         "medium/valid": read_boards(str(options.boxoban / "medium/valid"))[:5000],

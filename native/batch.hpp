@@ -35,18 +35,18 @@ struct Batch {
     }
 };
 
-// `attend(done)` is called on the calling thread about twenty times a second; what it throws ends the batch.
-inline Batch solve_batch(const std::uint8_t* tokens, std::size_t n, int height, int width, Mode mode,
-                         const Limits& limits, std::size_t threads, bool keep_solutions,
-                         const std::function<void(std::size_t)>& attend) {
+// Judges n boards by judge(i, worker, poll). `attend(done)` is called on the calling thread about twenty times a second;
+// what it throws ends the batch.
+template <class Judge>
+Batch run_batch(std::size_t n, const Limits& limits, std::size_t threads, bool keep_solutions,
+                const std::function<void(std::size_t)>& attend, const Judge& judge) {
     Batch batch(n, keep_solutions);
-    const std::size_t cells = static_cast<std::size_t>(height) * width;
     std::atomic<std::size_t> next{0}, done{0};
     const auto work = [&](const Poll& poll) {
         Worker worker(limits);
         for (std::size_t i; (i = next.fetch_add(1, std::memory_order_relaxed)) < n;) {
             poll();
-            batch.set(i, solve(Grid{tokens + i * cells, height, width}, mode, limits, worker, poll));
+            batch.set(i, judge(i, worker, poll));
             done.fetch_add(1, std::memory_order_relaxed);
         }
     };

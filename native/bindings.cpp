@@ -10,6 +10,7 @@
 #include "games_bindings.hpp"
 #include "grid.hpp"
 #include "nearest.hpp"
+#include "optimize.hpp"
 #include "play.hpp"
 #include "synth.hpp"
 
@@ -56,15 +57,7 @@ auto attending(const nb::object& progress) {
     };
 }
 
-nb::dict solve_boards(const Boards& boards, int mode, std::int64_t states, std::size_t megabytes, double seconds,
-                      std::size_t threads, bool solutions, const nb::object& progress, std::uint32_t without) {
-    const Limits limits{states, megabytes, seconds, without};
-    Batch batch = [&] {
-        const nb::gil_scoped_release no_gil;
-        return solve_batch(boards.data(), boards.shape(0), static_cast<int>(boards.shape(1)),
-                           static_cast<int>(boards.shape(2)), static_cast<Mode>(mode), limits, threads, solutions,
-                           attending(progress));
-    }();
+nb::dict columns(Batch&& batch, bool solutions) {
     nb::dict result;
     result["verdicts"] = array(std::move(batch.verdicts));
     result["limits_hit"] = array(std::move(batch.limits_hit));
@@ -78,6 +71,30 @@ nb::dict solve_boards(const Boards& boards, int mode, std::int64_t states, std::
     result["rebuilding"] = array(std::move(batch.rebuilding));
     result["solutions"] = solutions ? nb::object(texts(batch.solutions)) : nb::none();
     return result;
+}
+
+nb::dict solve_boards(const Boards& boards, int mode, std::int64_t states, std::size_t megabytes, double seconds,
+                      std::size_t threads, bool solutions, const nb::object& progress, std::uint32_t without) {
+    const Limits limits{states, megabytes, seconds, without};
+    return columns([&] {
+        const nb::gil_scoped_release no_gil;
+        return run_batch(boards.shape(0), limits, threads, solutions, attending(progress),
+                         [&](std::size_t i, Worker& worker, const Poll& poll) {
+                             return solve(grid_of(boards, i), static_cast<Mode>(mode), limits, worker, poll);
+                         });
+    }(), solutions);
+}
+
+nb::dict optimize_boards(const Boards& boards, const std::vector<std::string>& solutions, bool by_moves,
+                         std::int64_t states, double seconds, std::size_t threads, const nb::object& progress) {
+    const Limits limits{states, 0, seconds, 0};
+    return columns([&] {
+        const nb::gil_scoped_release no_gil;
+        return run_batch(boards.shape(0), limits, threads, true, attending(progress),
+                         [&](std::size_t i, Worker&, const Poll& poll) {
+                             return optimize(grid_of(boards, i), solutions.at(i), by_moves, limits, poll);
+                         });
+    }(), true);
 }
 
 nb::object find_dead_cells(const OneBoard& board) {
@@ -136,6 +153,8 @@ NB_MODULE(_core, m) {
     m.def("solve_boards", &solve_boards, nb::arg("boards"), nb::arg("mode"), nb::arg("states"), nb::arg("megabytes"),
           nb::arg("seconds"), nb::arg("threads"), nb::arg("solutions"), nb::arg("progress").none(),
           nb::arg("without") = 0);
+    m.def("optimize_boards", &optimize_boards, nb::arg("boards"), nb::arg("solutions"), nb::arg("by_moves"),
+          nb::arg("states"), nb::arg("seconds"), nb::arg("threads"), nb::arg("progress").none());
     m.def("dead_cells", &find_dead_cells, nb::arg("board"));
     m.def("registers", &registers);
     m.def("nearest", &find_nearest, nb::arg("boards"), nb::arg("corpus"), nb::arg("registers"), nb::arg("threads"),

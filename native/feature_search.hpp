@@ -73,6 +73,8 @@ public:
 private:
     static constexpr std::uint32_t NONE = 0xFFFFFFFFu;
     static constexpr std::size_t RELAXED_POSITIONS = 100;
+    // The credit of the relaxed game, in positions: what a new position brings, what one proved lost brings.
+    static constexpr int RELAXED_INCOME = 1, RELAXED_REWARD = 100, RELAXED_MOST_CREDIT = 200;
 
     struct Move {
         Cell from, to;
@@ -137,7 +139,7 @@ private:
         const auto index = static_cast<std::uint32_t>(nodes_.size());
         weight = std::min(weight, 0xFFFF);
         if (!note({key, parent, 0, 0, 0, static_cast<std::uint16_t>(weight), player, by}, boxes)) return;
-        if (budget_.uses(RELAXED_GAME) && relaxed_.lost(boxes, player, RELAXED_POSITIONS)) return;
+        if (budget_.uses(RELAXED_GAME) && lost(boxes, player)) return;
         field_.set(boxes);
         const Features features = features_.of(field_, boxes, player);
         expand(index, boxes, features);
@@ -147,6 +149,15 @@ private:
         if (fresh) queues_.emplace_back();
         queues_[it->second].push({weight + 0u + (node.advised == 0), ++order_, index});
         ++waiting_;
+    }
+
+    // Whether the relaxed game is lost. It is played only as long as it proves positions lost, since it takes long.
+    bool lost(const std::vector<Cell>& boxes, Cell player) {
+        relaxed_credit_ = std::min(relaxed_credit_ + RELAXED_INCOME, RELAXED_MOST_CREDIT);
+        if (relaxed_credit_ <= 0) return false;
+        const bool lost = relaxed_.lost(boxes, player, RELAXED_POSITIONS);
+        relaxed_credit_ += lost ? RELAXED_REWARD : -static_cast<int>(relaxed_.positions());
+        return lost;
     }
 
     bool note(const Node& node, const std::vector<Cell>& boxes) {
@@ -195,13 +206,16 @@ private:
         std::vector<Cell> after = boxes;
         for (std::size_t b = 0; b < k_ && !won_ && !full_; ++b) {
             if (sides[b] == 0) continue;
+            field_.take(boxes[b]);
+            field_.find_parts(others_);
+            field_.put(boxes[b]);
             field_.walk_box<false>(boxes[b], sides[b], [&](const Stop& stop, int) {
                 budget_.look_at_clock();
                 after[b] = stop.cell;
                 field_.put(stop.cell);
                 if (!freezing_.dead(field_, stop.cell)) {
                     const Move move{boxes[b], stop.cell, stop.sides};
-                    const Features features = features_.of(field_, after, maze_.next[stop.cell][stop.along ^ 1]);
+                    const Features features = features_.of(field_, after, maze_.next[stop.cell][stop.along ^ 1], stop.cell, others_);
                     full_ |= !add_child({move, features, false});
                     won_ = features.home == k_;
                 }
@@ -267,6 +281,7 @@ private:
     Freezing freezing_;
     RelaxedGame relaxed_;
     FeatureFinder features_;
+    Parts others_;  // the parts there are without the box that is moved
     std::size_t k_;
     Pool<Node> nodes_;
     Pool<Cell> boxes_;  // k_ for each node
@@ -278,6 +293,7 @@ private:
     std::vector<Child> children_;
     std::size_t turn_ = 0, waiting_ = 0;
     std::uint32_t order_ = 0;
+    int relaxed_credit_ = RELAXED_MOST_CREDIT;
     bool won_ = false, full_ = false;
 };
 

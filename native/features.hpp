@@ -26,6 +26,22 @@ public:
 
     // The field must hold exactly these boxes.
     Features of(Field& field, const std::vector<Cell>& boxes, Cell player) {
+        const int parts = field.flood_parts(player);
+        return measure(field, boxes, parts, field.size(), [&](Cell c) { return field.reached(c); });
+    }
+
+    // The same, knowing the parts there are without the box on `moved`: that one need not be flooded anew mostly.
+    Features of(Field& field, const std::vector<Cell>& boxes, Cell player, Cell moved, const Parts& without) {
+        if (field.may_divide(moved)) return of(field, boxes, player);
+        const Cell part = without.of[player], around = without.of[moved];
+        const int parts = static_cast<int>(without.size.size()) - (without.size[around] == 1);
+        return measure(field, boxes, parts, without.size[part] - (around == part),
+                       [&](Cell c) { return field.free(c) && without.of[c] == part; });
+    }
+
+private:
+    template <class Reached>
+    Features measure(const Field& field, const std::vector<Cell>& boxes, int parts, int reach, Reached reached) {
         if (packing_.steps.empty()) {
             packing_ = Packer(maze_, memory_, budget_).find();
             tunnels_.resize(maze_.tunnels);
@@ -33,23 +49,20 @@ public:
         Features found{};
         found.stage = packing_.stage(field, maze_);
         found.unplanned = unplanned(boxes, found.stage);
-        found.parts = field.parts();
-        field.flood(player);
-        found.reach = field.size();
+        found.parts = parts;
+        found.reach = reach;
         std::fill(tunnels_.begin(), tunnels_.end(), std::uint8_t{0});
         for (Cell c : boxes) {
             found.home += maze_.goal[c];
             if (maze_.tunnel[c] >= 0) found.tunnels += !tunnels_[maze_.tunnel[c]], tunnels_[maze_.tunnel[c]] = 1;
-            const std::uint8_t sides = field.sides(c);
             for (Direction d : DIRECTIONS) {
                 const Cell to = maze_.next[c][d];
-                found.pushes += (sides >> opposite(d) & 1) && maze_.live[to] && field.free(to);
+                found.pushes += maze_.live[to] && field.free(to) && reached(maze_.next[c][opposite(d)]);
             }
         }
         return found;
     }
 
-private:
     static constexpr Cell NOBODY = 0xFFFF;
 
     // Boxes left over when as many as possible of those not yet in place get a step of the plan of their own.

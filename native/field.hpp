@@ -17,6 +17,12 @@ struct Stop {
     std::int32_t steps;
 };
 
+// The parts the free cells fall into: of each cell the number of its part, of each part the number of its cells.
+struct Parts {
+    std::vector<Cell> of;
+    std::vector<int> size;
+};
+
 class Field {
 public:
     explicit Field(const Maze& maze)
@@ -47,17 +53,33 @@ public:
     int size() const { return size_; }  // cells of the last flood
     const Cell* cells() const { return queue_.data(); }
 
-    // Parts the free cells fall into.
-    int parts() {
-        const std::uint32_t stamp = ++stamp_;
-        int n = 0;
+    // Floods the free cells around `from`, and returns how many parts all free cells fall into.
+    int flood_parts(Cell from) {
+        const std::uint32_t others = ++stamp_, stamp = ++stamp_;
+        flood(from, stamp);
+        const int size = size_;
+        int n = 1;
         for (int c = 0; c < maze_.cells; ++c)
-            if (!box_[c] && seen_[c] != stamp) {
-                flood(static_cast<Cell>(c), stamp);
-                ++n;
-            }
+            if (!box_[c] && seen_[c] < others) flood(static_cast<Cell>(c), others), ++n;
+        size_ = size;
         return n;
     }
+
+    // The parts the free cells fall into, by number.
+    void find_parts(Parts& parts) {
+        parts.of.resize(maze_.cells + 1);
+        parts.size.clear();
+        const std::uint32_t stamp = ++stamp_;
+        for (int c = 0; c < maze_.cells; ++c) {
+            if (box_[c] || seen_[c] == stamp) continue;
+            flood(static_cast<Cell>(c), stamp);
+            for (int i = 0; i < size_; ++i) parts.of[queue_[i]] = static_cast<Cell>(parts.size.size());
+            parts.size.push_back(size_);
+        }
+    }
+
+    // Whether a box put on this cell could divide the part it stands in, judged by its eight neighbours.
+    bool may_divide(Cell c) const { return CUTS[open_around(c)]; }
 
     // Sides of a cell the flooded player stands on.
     std::uint8_t sides(Cell c) const {
@@ -104,9 +126,7 @@ public:
 
     // Which sides of a box about to stand on `cell` the player can get to from `player`, beside it.
     std::uint8_t sides_from(Cell cell, Cell player) {
-        const auto& ring = maze_.ring[cell];
-        int open = 0;
-        for (int i = 0; i < 8; ++i) open |= !box_[ring[i]] << i;
+        const int open = open_around(cell);
         const auto all = static_cast<std::uint8_t>((open & 1) | (open >> 4 & 1) << 1 | (open >> 6 & 1) << 2 | (open >> 2 & 1) << 3);
         if (!CUTS[open]) return all;
         box_[cell] = 1;
@@ -116,6 +136,12 @@ public:
     }
 
 private:
+    int open_around(Cell cell) const {
+        int open = 0;
+        for (int i = 0; i < 8; ++i) open |= !box_[maze_.ring[cell][i]] << i;
+        return open;
+    }
+
     Cell flood(Cell from, std::uint32_t stamp) {
         Cell* const queue = queue_.data();
         int tail = 1;

@@ -20,11 +20,14 @@ public:
         states_.clear();
         cells_.clear();
         slots_.assign(256, NONE);
+        played_ = 0;
         if (take_home(player)) return false;
-        for (std::size_t i = 0; i < states_.size(); ++i)
-            if (i >= most || won_from(i)) return false;
+        for (; played_ < states_.size(); ++played_)
+            if (played_ >= most || won_from(played_)) return false;
         return true;
     }
+    // How many positions the last game took.
+    std::size_t positions() const { return played_; }
 
 private:
     static constexpr std::uint32_t NONE = 0xFFFFFFFFu;
@@ -120,6 +123,7 @@ private:
     const Maze& maze_;
     Field field_;
     Freezing freezing_;
+    std::size_t played_ = 0;
     std::vector<Cell> fixed_, boxes_;  // boxes_: those of the position at hand that can still move
     std::vector<std::uint8_t> sides_;
     std::vector<State> states_;

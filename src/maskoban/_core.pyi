@@ -34,6 +34,15 @@ def solve_boards(
     progress: Callable[[int], object] | None,
     without: int = 0,
 ) -> _Solved: ...
+def optimize_boards(
+    boards: NDArray[np.uint8],
+    solutions: list[str],
+    by_moves: bool,
+    states: int,
+    seconds: float,
+    threads: int,
+    progress: Callable[[int], object] | None,
+) -> _Solved: ...
 def dead_cells(board: NDArray[np.uint8]) -> NDArray[np.bool_]: ...
 def registers() -> list[str]: ...
 def nearest(

@@ -127,26 +127,31 @@ def judge(tokens: np.ndarray) -> Answer:
     return Answer("unsolvable", expanded=expanded)
 
 
-def shortest(tokens: np.ndarray) -> tuple[int, int] | None:
-    """The fewest pushes of a well-formed board and the fewest moves among such solutions, if it has any."""
+def shortest(tokens: np.ndarray, by_moves: bool = False) -> tuple[int, int] | None:
+    """The fewest pushes of a well-formed board and the fewest moves among such solutions, if it has any.
+
+    With ``by_moves``: the fewest moves, and the fewest pushes among such solutions.
+    """
     board = read(tokens)
     (player,) = board.players
     start = player, board.boxes
     best = {start: (0, 0)}
     queue = [(0, 0, *start)]
+    walk, push = ((1, 0), (1, 1)) if by_moves else ((0, 1), (1, 1))
     while queue:
-        pushes, moves, player, boxes = heappop(queue)
+        first, second, player, boxes = heappop(queue)
         if boxes == board.goals:
-            return pushes, moves
-        if best[player, boxes] < (pushes, moves):
+            return first, second
+        if best[player, boxes] < (first, second):
             continue
         for direction in DIRECTIONS:
             there, beyond = step(player, direction), step(step(player, direction), direction)
-            after, cost = boxes, (pushes, moves + 1)
+            after, cost = boxes, walk
             if there in boxes:
                 if beyond in boxes or beyond not in board.free:
                     continue
-                after, cost = boxes - {there} | {beyond}, (pushes + 1, moves + 1)
+                after, cost = boxes - {there} | {beyond}, push
+            cost = first + cost[0], second + cost[1]
             if there in board.free and cost < best.get((there, after), (1 << 30, 0)):
                 best[there, after] = cost
                 heappush(queue, (*cost, there, after))

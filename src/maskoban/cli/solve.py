@@ -1,4 +1,4 @@
-"""maskoban solve, repair, rate: what the solver finds out about levels."""
+"""maskoban solve, optimize, repair, rate: what the solver finds out about levels."""
 
 from __future__ import annotations
 
@@ -55,6 +55,61 @@ def solve(
             row = result.as_json()
             shown = ("pushes", "moves", "expanded") if mode == "effort" else ("pushes", "moves")
             output.add(index, level, row, _measures(row, shown), below=result.solution)
+    output.finish(good={"solved"})
+
+
+def optimize(
+    file: File,
+    *,
+    by: Annotated[Literal["moves", "pushes"], typer.Option(help="What to make shorter.")] = "moves",
+    out: Annotated[str | None, typer.Option(help="Save the levels with their shorter solutions.")] = None,
+    as_json: Json = False,
+    threads: Threads = None,
+    search_limits: SearchLimits,
+) -> None:
+    """Shorten the solutions in a level file; a level without one is solved first.
+
+    Every window of pushes that move at most four boxes is searched again. A
+    solution never gets longer by the chosen measure, and each one is replayed.
+    The shortest of several solutions is taken; one that does not solve its level
+    is ignored. The exit code is 1 where a level was not solved.
+
+    Keys of --json: those of solve, and before: the solution that was shortened.
+
+    \b
+    Examples:
+      maskoban optimize solved.sok --out shorter.sok
+      maskoban optimize levels.xsb --by pushes --seconds 60
+    """
+    from dataclasses import replace
+
+    from maskoban.boards import write
+    from maskoban.solving import optimize_many, solve_many
+    from maskoban.solving.optimize import length, shortest_given
+
+    Outputs(out).check()
+    limits = search_limits.limits()
+    output = Output(as_json, out)
+    kept: list[Level] = []
+    for first, levels in chunks(file, "optimizing", output):
+        given = [shortest_given(level, by) for level in levels]
+        unsolved = [i for i, solution in enumerate(given) if solution is None]
+        found = solve_many([levels[i] for i in unsolved], threads=threads, limits=limits)
+        results = dict(zip(unsolved, found, strict=True))
+        before = [results[i].solution if solution is None else solution for i, solution in enumerate(given)]
+        solved = [i for i in range(len(levels)) if i not in results or results[i].solved]
+        shorter = optimize_many([levels[i] for i in solved], [before[i] for i in solved], by, threads, limits)
+        results.update(zip(solved, shorter, strict=True))
+        for i, level in enumerate(levels):
+            result = results[i]
+            row = {**result.as_json(), "before": before[i] if result.solved else None}
+            saved = length(before[i], by)[0] - length(result.solution, by)[0]
+            text = f"{_measures(row, ('pushes', 'moves'))}  {saved:,} {by} fewer" if result.solved else ""
+            output.add(first + i, level, row, text, below=result.solution)
+            if out:
+                kept.append(replace(level, solutions=(result.solution,)) if result.solved else level)
+    if out:
+        write(out, kept)
     output.finish(good={"solved"})
 
 

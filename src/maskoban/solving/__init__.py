@@ -1,6 +1,7 @@
-"""Solve, rate, repair and filter boards, and replay solutions."""
+"""Solve, rate, repair and filter boards, and replay and shorten solutions."""
 
 from maskoban.solving.filters import BoardFilter
+from maskoban.solving.optimize import optimize, optimize_many
 from maskoban.solving.rating import Rating, difficulty_for, difficulty_of, rate, rate_many
 from maskoban.solving.repair import Repair, interior_walls, repair, repair_many
 from maskoban.solving.replay import Counts, IllegalStepError, count, play, solves
@@ -31,6 +32,8 @@ __all__ = [
     "difficulty_for",
     "difficulty_of",
     "interior_walls",
+    "optimize",
+    "optimize_many",
     "play",
     "rate",
     "rate_many",

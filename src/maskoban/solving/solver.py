@@ -7,11 +7,11 @@ describes the search and defines effort.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, TypeAlias, cast, overload
+from typing import Any, ClassVar, Literal, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -60,6 +60,16 @@ class Limits:
             raise MaskobanError(
                 f"a time limit must be a number of seconds, 0 or more, but is {self.seconds!r}"
             )
+
+    @property
+    def native_states(self) -> int:
+        """The state limit as the native core takes it: negative for none."""
+        return -1 if self.states is None else min(int(self.states), _MAX_STATES)
+
+    @property
+    def native_seconds(self) -> float:
+        """The time limit as the native core takes it: negative for none."""
+        return -1.0 if self.seconds is None else float(min(self.seconds, _MAX_SECONDS))
 
 
 @dataclass(frozen=True)
@@ -182,6 +192,29 @@ def solve_many(
     threads = threads_for(threads)
     limits = limits or Limits()
     boards = gather(boards)
+
+    def judge(stack: Tokens, where: NDArray[np.intp], progress: Any) -> Any:
+        return _core.solve_boards(
+            stack,
+            MODES.index(mode),
+            limits.native_states,
+            min(int(limits.megabytes), _MAX_MEGABYTES),
+            limits.native_seconds,
+            threads,
+            solutions,
+            progress,
+        )
+
+    return run_by_shape(boards, judge, solutions, on_progress)
+
+
+def run_by_shape(
+    boards: Tokens | list[Tokens],
+    judge: Callable[[Tokens, NDArray[np.intp], Any], Any],
+    solutions: bool,
+    on_progress: OnProgress | None,
+) -> Results:
+    """What ``judge(stack, where, progress)`` finds out about the boards of each shape, put together in order."""
     n, done = len(boards), 0
     arrays: dict[str, NDArray[Any]] = {
         "verdicts": np.zeros(n, np.uint8),
@@ -195,17 +228,7 @@ def solve_many(
     texts: dict[str, list[str]] = {"reasons": [""] * n} | ({"solutions": [""] * n} if solutions else {})
     report = on_progress or (lambda done, total: None)
     for where, stack in group_by_shape(boards):
-        part = _core.solve_boards(
-            stack,
-            MODES.index(mode),
-            -1 if limits.states is None else min(int(limits.states), _MAX_STATES),
-            min(int(limits.megabytes), _MAX_MEGABYTES),
-            -1.0 if limits.seconds is None else float(min(limits.seconds, _MAX_SECONDS)),
-            threads,
-            solutions,
-            partial(_report_part, report, done, n),
-        )
-        columns = cast(dict[str, Any], part)
+        columns = judge(stack, where, partial(_report_part, report, done, n))
         for name, array in arrays.items():
             array[where] = columns[name]
         for name, column in texts.items():
