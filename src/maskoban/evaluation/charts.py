@@ -183,7 +183,7 @@ def distances(data: DistanceData) -> Figure:
     axes.set_title("share of boards")
     axes.yaxis.set_major_formatter(PERCENT)
     axes.grid(axis="x", visible=False)
-    axes.legend(loc="upper right")
+    figure.legend(loc="outside upper left", ncols=5, columnspacing=1.4)
     return figure
 
 
