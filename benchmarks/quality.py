@@ -16,7 +16,7 @@ import maskoban
 from maskoban.boards.tiles import WALL
 from maskoban.diffusion.denoiser import interior_cells
 from maskoban.diffusion.loading import load
-from maskoban.evaluation.shares import share_of
+from maskoban.evaluation.measures.share import share_of
 
 
 def main() -> None:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from maskoban.boards import write
 from maskoban.diffusion.sampler import SamplerConfig
-from maskoban.evaluation.measuring import Plan
-from maskoban.evaluation.report import evaluate
+from maskoban.evaluation.evaluate import evaluate
+from maskoban.evaluation.measure import Plan
+from maskoban.evaluation.report import Report
 
 from .boards import ONE_WALL, SOLVABLE, drawn
 from .recall import recalling_model, remembered
@@ -38,7 +38,7 @@ def plan(run_folder: Path) -> Plan:
 
 
 @pytest.fixture(scope="session")
-def whole_report(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> tuple[Path, dict[str, Any]]:
-    """The folder of the report, and what is in its report.json."""
+def whole_report(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> tuple[Path, Report]:
+    """The folder of the report, and its value."""
     folder = tmp_path_factory.mktemp("report")
     return folder, evaluate(recalling_model(), folder, plan)

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 from maskoban.diffusion.sampler import SamplerConfig
-from maskoban.evaluation.measuring import Plan
-from maskoban.evaluation.report import evaluate
+from maskoban.evaluation.evaluate import evaluate
+from maskoban.evaluation.measure import Plan
 from tests.evaluation.recall import recalling_model
 
 replace = os.replace

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 import maskoban
 from maskoban.cli.app import app
-from maskoban.evaluation import measuring
+from maskoban.evaluation import measure
 
 from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
 from .recall import recalling_model
@@ -52,8 +52,8 @@ def test_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = json.loads((tmp_path / "report" / "report.json").read_text())
     assert asked == [("best", "cpu")]
     assert made["source"]["critic"] == 1.0  # the model's own way
-    assert (made["source"]["boards"], made["source"]["seed"], made["source"]["polish"]) == (30, 4, 1)
-    assert "--sweep 0" in made["notes"]["drawing"]
+    assert (made["source"]["boards"], made["source"]["seed"], made["source"]["sweeps"]) == (30, 4, 1)
+    assert "--sweep 0" in made["notes"]["samplers"]
 
 
 def test_a_model_without_its_critic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,9 +68,9 @@ def test_ctrl_c_says_how_to_go_on(boards: Path, tmp_path: Path, monkeypatch: pyt
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(measuring, "count_tiles", interrupted)
+        patch.setattr(measure, "count_tiles", interrupted)
         stopped = evaluate("--boards", boards, "--out", tmp_path / "report", code=130)
-    assert stopped.stderr.splitlines()[-1].startswith("maskoban: interrupted; the same command goes on")
+    assert stopped.stderr.splitlines()[-1].startswith("maskoban: interrupted; the same command resumes")
     gone_on = evaluate("--boards", boards, "--out", tmp_path / "report")
     assert "mending: as before" in gone_on.stderr
 
@@ -78,9 +78,17 @@ def test_ctrl_c_says_how_to_go_on(boards: Path, tmp_path: Path, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--model", "best", "--boards", "b.npz"], "either --model or --boards"),
-        (["--boards", "b.npz", "--polish", "3"], "--polish, --critic and --device are for a model"),
-        (["--boards", "b.npz", "--device", "cuda"], "--polish, --critic and --device are for a model"),
+        (
+            ["--boards", "b.npz", "--polish", "3"],
+            "--polish, --critic, --precision and --device are for a model",
+        ),
+        (["--boards", "b.npz", "--device", "cuda"], "--polish, --critic, --precision and --device are for a"),
+        (["--boards", "synth", "--axes", "walls,luck"], "axes: expected two of walls, effort,"),
+        (
+            ["--boards", "synth", "--boards", "random", "--log", "log.jsonl"],
+            "--log is for a report of one model",
+        ),
+        (["--boards", "a/b.npz", "--boards", "b/b.npz"], "generators need different names, got b, b"),
         (["--boards", "nowhere.npz"], "nowhere.npz: no such file or folder"),
         (["--model", "nobody"], "no model 'nobody'"),
         (["--samples", "9", "--corpus", "nowhere.npz"], "nearest neighbours need the levels"),

@@ -32,3 +32,4 @@ def test_the_plain_functions_are_called_as_the_page_says(
     assert told[1].startswith("Share(count=1, total=1")
     assert "easy" in told[2]
     assert told[5].startswith("Share(count=1, total=3")
+    assert float(told[6]) > 0

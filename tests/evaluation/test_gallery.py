@@ -8,7 +8,8 @@ from maskoban.boards import Level
 from maskoban.boards.tiles import parse_rows
 from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.evaluation import gallery
-from maskoban.evaluation.repairs import mend
+from maskoban.evaluation.measures.repairs import mend
+from maskoban.evaluation.report import RepairedBoard
 from maskoban.evaluation.sample import Sample
 from maskoban.solving import Limits, solve_many
 
@@ -30,29 +31,32 @@ def test_a_board_is_drawn_from_nothing_to_the_end() -> None:
     model = recalling_model()
     boards = model.sample(4, 2)
     shown = gallery.denoising(model, [3, 1], 2, SamplerConfig(critic=True), Limits())
-    grid = shown["denoising"]
-    assert (grid["columns"], len(grid["boards"]), len(grid["captions"])) == (6, 12, 12)
-    assert grid["captions"][:5] == ["0 of 25", "5 of 25", "10 of 25", "15 of 25", "20 of 25"]
-    assert grid["boards"][0][1] == "#?????#"
+    grid = shown.denoising
+    assert grid is not None
+    assert shown.strip is not None
+    assert (grid.columns, len(grid.boards), len(grid.captions)) == (6, 12, 12)
+    assert grid.captions[:5] == ["0 of 25", "5 of 25", "10 of 25", "15 of 25", "20 of 25"]
+    assert grid.boards[0][1] == "#?????#"
     for last, number in ((5, 3), (11, 1)):
-        assert grid["boards"][last] == gallery.rows(boards[number])
-    assert len(shown["strip"]["boards"]) == 8
-    assert shown["strip"]["boards"][-1] == gallery.rows(boards[3])
+        assert grid.boards[last] == gallery.rows(boards[number])
+    assert len(shown.strip.boards) == 8
+    assert shown.strip.boards[-1] == gallery.rows(boards[3])
 
 
 def test_what_polish_does_is_told_from_drawing() -> None:
-    grid = gallery.denoising(recalling_model(), [0], 2, SamplerConfig(sweeps=1, critic=True), Limits())[
-        "denoising"
-    ]
-    assert grid["captions"][:5] == ["0 of 25", "10 of 25", "20 of 25", "swept 5 of 25", "swept 15 of 25"]
+    grid = gallery.denoising(
+        recalling_model(), [0], 2, SamplerConfig(sweeps=1, critic=True), Limits()
+    ).denoising
+    assert grid is not None
+    assert grid.captions[:5] == ["0 of 25", "10 of 25", "20 of 25", "swept 5 of 25", "swept 15 of 25"]
 
 
 def test_a_solution_is_played_from_the_board_to_the_end() -> None:
     shown = gallery.solutions(drawn(SOLVABLE), Limits())
-    assert shown["boards"][0] == SOLVABLE.splitlines()
-    assert shown["captions"][0] == "as drawn"
-    assert shown["captions"][-1] == "move 2 of 2"
-    assert "*" in "".join(shown["boards"][-1])
+    assert shown.boards[0] == SOLVABLE.splitlines()
+    assert shown.captions[0] == "as sampled"
+    assert shown.captions[-1] == "move 2 of 2"
+    assert "*" in "".join(shown.boards[-1])
 
 
 def test_the_least_probable_cure_is_outlined() -> None:
@@ -61,16 +65,16 @@ def test_the_least_probable_cure_is_outlined() -> None:
     chances = np.full(boards.shape, 0.5, np.float32)
     chances[2, 1, 3] = 0.25
     (shown,) = gallery.repaired(Sample(boards, chances), mending)
-    assert shown == {"board": gallery.rows(boards[2]), "row": 1, "column": 3, "probability": 0.25}
+    assert shown == RepairedBoard(gallery.rows(boards[2]), 1, 3, 0.25)
     (shown,) = gallery.repaired(Sample(boards), mending)
-    assert shown["probability"] is None
+    assert shown.probability is None
 
 
-def test_of_several_cures_the_model_doubted_one_most() -> None:
+def test_of_several_walls_the_least_probable_is_shown() -> None:
     boards = Level.parse(ONE_WALL).tokens[None]
     mending = mend(boards, solve_many(boards))
     mending.cures[0, 2, 2] = True  # as if this wall would do as well
     chances = np.full(boards.shape, 0.75, np.float32)
     chances[0, 2, 2] = 0.5
     (shown,) = gallery.repaired(Sample(boards, chances), mending)
-    assert (shown["row"], shown["column"], shown["probability"]) == (2, 2, 0.5)
+    assert (shown.row, shown.column, shown.probability) == (2, 2, 0.5)

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 
-from maskoban.evaluation.comparison import ROWS
-from maskoban.evaluation.figures import FIGURES
 from maskoban.evaluation.page import render
+from maskoban.evaluation.report import Report, Source
+from maskoban.evaluation.rows import ROWS
 
-Whole = tuple[Path, dict[str, Any]]
+Whole = tuple[Path, Report]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -32,7 +32,7 @@ def test_opened_in_chromium(browser: Browser, whole_report: Whole, width: int, s
     sizes = page.eval_on_selector_all(
         "figure svg", "all => all.map(svg => svg.getBoundingClientRect().width)"
     )
-    assert len(sizes) == len(FIGURES)
+    assert len(sizes) == len(list((whole_report[0] / "figures").glob("*.svg")))
     assert min(sizes) > 250
 
     background = page.evaluate("getComputedStyle(document.body).backgroundColor")
@@ -76,12 +76,8 @@ def test_every_number_of_the_papers_stands_beside_ours(whole_report: Whole) -> N
 
 
 def test_names_from_outside_stay_text() -> None:
-    nothing: dict[str, Any] = {"measures": {}, "gallery": {}, "maskoban": "1"}
-    report = nothing | {
-        "source": {"name": "<script>", "boards": 1, "file": "<b>.npz"},
-        "notes": {"training": "no <log>"},
-    }
-    text = render(report, {})
+    source = Source("<script>", 1, file="<b>.npz")
+    text = render(Report("1", source, notes={"training": "no <log>"}), [])
     assert "<script>" not in text
     assert "&lt;b&gt;.npz" in text
     assert "no &lt;log&gt;" in text

@@ -10,10 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from maskoban.boards import write
-from maskoban.errors import FileError
+from maskoban.boards import BOX, GOAL, PLAYER, WALL, write
+from maskoban.diffusion.sampler import SamplerConfig
+from maskoban.errors import FileError, MaskobanError
 from maskoban.evaluation import sample as samples
-from maskoban.evaluation.sample import Sample, draw_sample, identity, read_sample
+from maskoban.evaluation.sample import (
+    Sample,
+    commit_probabilities,
+    identity,
+    random_boards,
+    read_sample,
+    sample_model,
+)
 from maskoban.evaluation.stages import Stages
 
 from .boards import NO_PLAYER, SOLVABLE, drawn
@@ -110,21 +118,50 @@ def test_parts_are_the_boards_of_one_go(tmp_path: Path, monkeypatch: pytest.Monk
     model = recalling_model()
     model.denoiser.batch = 8  # type: ignore[misc]
     monkeypatch.setattr(samples, "SAVED_EVERY", 1)
-    parts = draw_sample(model, 70, 3, model.sampler("best"), Stages(tmp_path), "boards")
+    parts = sample_model(model, 70, 3, model.sampler("best"), Stages(tmp_path), "boards")
     assert len(list(tmp_path.iterdir())) == 3  # 32 + 32 + 6
     at_once = model.trajectory(70, 3)
     np.testing.assert_array_equal(parts.attempts, at_once.attempts)
     np.testing.assert_array_equal(parts.boards, at_once.boards)
-    np.testing.assert_array_equal(parts.probabilities, at_once.probability().astype(np.float16))
+    np.testing.assert_array_equal(parts.probabilities, commit_probabilities(at_once).astype(np.float16))
 
 
 def test_attempts_are_kept(tmp_path: Path) -> None:
     model = recalling_model()
-    drawn = [draw_sample(model, 70, 3, model.sampler("best"), Stages(tmp_path), "boards") for _ in range(2)]
+    drawn = [sample_model(model, 70, 3, model.sampler("best"), Stages(tmp_path), "boards") for _ in range(2)]
     assert drawn[0].mean_attempts == drawn[1].mean_attempts > 1
     assert drawn[0].fingerprint == drawn[1].fingerprint
     assert drawn[0].first(9).mean_attempts == drawn[0].attempts[:9].mean()  # type: ignore[index]
     assert Sample(BOARDS).mean_attempts == 1
+
+
+def test_probabilities_are_those_of_the_first_commit() -> None:
+    """As in the paper, whatever sweeps come after; a cell that a sweep changed has none."""
+    model = recalling_model()
+    plain = model.trajectory(40, 3, SamplerConfig())
+    np.testing.assert_array_equal(commit_probabilities(plain), plain.probability())
+    swept = model.trajectory(40, 3, SamplerConfig(sweeps=1))
+    found, last = commit_probabilities(swept), swept.probability()
+    same = swept.boards == plain.boards
+    changed = ~same & ~np.isnan(last)
+    np.testing.assert_array_equal(found[same], plain.probability()[same])
+    assert np.isnan(found[changed]).all()
+    inside = ~np.isnan(found)
+    assert (found[inside] != last[inside]).any()
+
+
+def test_random_boards_have_the_counts_of_boxoban_and_nothing_else_of_it() -> None:
+    boards = random_boards(400, seed=3)
+    assert boards.shape == (400, 10, 10)
+    for tile, count in ((PLAYER, 1), (BOX, 4), (GOAL, 4)):
+        assert ((boards == tile).sum(axis=(1, 2)) == count).all()
+    border = boards.copy()
+    border[:, 1:-1, 1:-1] = WALL
+    assert (border == WALL).all()
+    assert (boards == WALL).sum() / 400 == pytest.approx(68.6, abs=0.6)
+    np.testing.assert_array_equal(boards, random_boards(400, seed=3))
+    with pytest.raises(MaskobanError, match="a 4x4 board has 4 cells inside its border; expected at least 9"):
+        random_boards(1, 4, 4)
 
 
 def test_samples_and_models_are_told_apart(tmp_path: Path) -> None:

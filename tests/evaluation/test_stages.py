@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from maskoban.evaluation.shares import share_of
-from maskoban.evaluation.stages import Stages, fingerprint, plain
+from maskoban.evaluation.measures.share import Share, share_of
+from maskoban.evaluation.stages import Stages, fingerprint, from_plain, plain
 
 
-def never() -> None:
+def never() -> Any:
     raise AssertionError("this was made already")
 
 
 def test_a_stage_is_made_once(tmp_path: Path) -> None:
-    made = Stages(tmp_path).numbers("share", {"of": "boards"}, lambda: share_of(3, 4))
-    assert made == Stages(tmp_path).numbers("share", {"of": "boards"}, never)
-    assert made["share"] == 0.75
+    made = Stages(tmp_path).value("share", {"of": "boards"}, Share, lambda: share_of(3, 4))
+    assert made == Stages(tmp_path).value("share", {"of": "boards"}, Share, never)
+    assert made == share_of(3, 4)
 
 
 def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
@@ -33,8 +35,8 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
 
 def test_other_inputs_make_it_again(tmp_path: Path) -> None:
     stages = Stages(tmp_path)
-    assert stages.numbers("n", {"seed": 1}, lambda: 1) == 1
-    assert stages.numbers("n", {"seed": 2}, lambda: 2) == 2
+    assert stages.value("n", {"seed": 1}, int, lambda: 1) == 1
+    assert stages.value("n", {"seed": 2}, int, lambda: 2) == 2
     assert stages.arrays("a", {"seed": 1}, lambda: {"n": np.array(1)})["n"] == 1
     assert stages.arrays("a", {"seed": 2}, lambda: {"n": np.array(2)})["n"] == 2
 
@@ -43,7 +45,7 @@ def test_other_inputs_make_it_again(tmp_path: Path) -> None:
 def test_a_damaged_file_is_made_again(tmp_path: Path, damage: bytes) -> None:
     for name in ("n.json", "a.npz"):
         (tmp_path / name).write_bytes(damage)
-    assert Stages(tmp_path).numbers("n", {}, lambda: 7) == 7
+    assert Stages(tmp_path).value("n", {}, int, lambda: 7) == 7
     assert Stages(tmp_path).arrays("a", {}, lambda: {"n": np.array(7)})["n"] == 7
 
 
@@ -59,18 +61,18 @@ def test_an_array_with_one_wrong_byte_is_made_again(tmp_path: Path) -> None:
 
 
 def test_what_was_interrupted_leaves_nothing(tmp_path: Path) -> None:
-    def interrupted() -> None:
+    def interrupted() -> Any:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        Stages(tmp_path).numbers("n", {}, interrupted)
+        Stages(tmp_path).value("n", {}, int, interrupted)
     assert not list(tmp_path.iterdir())
 
 
 def test_it_says_what_it_does(tmp_path: Path) -> None:
     said: list[str] = []
     for _ in range(2):
-        Stages(tmp_path, said.append).numbers("sum", {}, lambda: 1)
+        Stages(tmp_path, said.append).value("sum", {}, int, lambda: 1)
     assert said[0] == "sum ..."
     assert said[1].startswith("sum: ")
     assert said[2:] == ["sum: as before"]
@@ -80,6 +82,26 @@ def test_numbers_of_any_kind_become_plain() -> None:
     assert plain({1: np.float64(0.5), "a": np.arange(2)}) == {"1": 0.5, "a": [0, 1]}
     with pytest.raises(TypeError, match="no JSON"):
         plain({"a": object()})
+
+
+@dataclass(frozen=True)
+class Inner:
+    number: float
+    names: list[str]
+
+
+@dataclass(frozen=True)
+class Outer:
+    inner: Inner | None
+    by_size: dict[int, Inner | None]
+    new: int = 7
+
+
+def test_a_value_survives_being_json() -> None:
+    value = Outer(Inner(1.0, ["a"]), {250: None, 500: Inner(2.5, [])})
+    assert from_plain(Outer, plain(value)) == value
+    # What a newer version added has its default, and what an older one had is left out.
+    assert from_plain(Outer, {"inner": None, "by_size": {}, "old": 3}) == Outer(None, {}, 7)
 
 
 def test_fingerprints_tell_contents_shapes_and_absence_apart() -> None:

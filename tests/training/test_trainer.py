@@ -26,7 +26,7 @@ from maskoban._util.signals import defer_interrupt
 from maskoban.boards import Level, Tokens
 from maskoban.boards.synth import synthesize
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.training_log import read_training
+from maskoban.evaluation.measures.training import read_training
 from maskoban.nn.networks import InteriorNetwork
 from maskoban.nn.weight_files import load_folder, save_tensors
 from maskoban.training import trainer as loop

@@ -1,402 +1,389 @@
-"""Each chart of a report, from its data (what ``report.json`` holds of it) to a picture."""
+"""Each chart of a report, from its data to a picture.
+
+Most take a value for each generator by name, so that one chart serves a report of one generator and of several.
+"""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Sequence
-from io import BytesIO
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, cast
 
-import matplotlib as mpl
+import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator, PercentFormatter
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import LogLocator, NullLocator
 
 from maskoban.evaluation import theme
-from maskoban.evaluation.comparison import percent
+from maskoban.evaluation.chart_style import (
+    HEIGHT,
+    PERCENT,
+    PLAIN,
+    SHORT,
+    WIDTH,
+    band,
+    level,
+    new_figure,
+    new_panels,
+    series,
+    short,
+)
+from maskoban.evaluation.measures.board_measures import AXES
+from maskoban.evaluation.measures.culprits import Culprits
+from maskoban.evaluation.measures.difficulty import Difficulty, Spread
+from maskoban.evaluation.measures.distances import Distances
+from maskoban.evaluation.measures.patterns import PatternMatch
+from maskoban.evaluation.measures.repairs import RepairRates
+from maskoban.evaluation.measures.samplers import Setting
+from maskoban.evaluation.measures.training import Training
 from maskoban.evaluation.paper import PAPER
+from maskoban.evaluation.rows import percent
 
-#: In hundredths of an inch, which are the pixels of the page.
-WIDTH, HEIGHT = 520, 340
-
-_STYLE = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "maskoban",  # the same figure, the same file
-    "font.family": "sans-serif",
-    "font.size": 10,
-    "text.color": theme.INK,
-    "axes.edgecolor": theme.GRID,
-    "axes.labelcolor": theme.SOFT,
-    "axes.titlecolor": theme.INK,
-    "axes.titlesize": 10,
-    "axes.titlelocation": "left",
-    "axes.titlepad": 8,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.spines.left": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "grid.color": theme.GRID,
-    "grid.linewidth": 0.7,
-    "xtick.color": theme.GRID,
-    "xtick.labelcolor": theme.SOFT,
-    "ytick.color": theme.GRID,
-    "ytick.labelcolor": theme.SOFT,
-    "ytick.major.size": 0,
-    "xtick.minor.size": 0,
-    "lines.linewidth": 1.8,
-    "lines.markersize": 4.5,
-    "legend.frameon": False,
-    "legend.borderaxespad": 0.2,
-    "legend.handlelength": 1.8,
-    "savefig.transparent": True,
-}
+#: Bins of an expressive range plot, across and up.
+BINS = (26, 18)
 
 
-def svg_and_png(chart: Callable[[Any], Figure], data: Any) -> tuple[str, bytes]:
-    """The chart as an SVG document on nothing, and as a PNG on the colour of the page.
+@dataclass(frozen=True)
+class DistanceData:
+    """Distances of generators, and of held-out levels."""
 
-    >>> svg, png = svg_and_png(distances, {"histogram": [1, 2], "held_out": {"histogram": [2, 1]}})
-    >>> svg[:4], png[1:4]
-    ('<svg', b'PNG')
-    """
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
-        figure = chart(data)
-        drawn, pixels = BytesIO(), BytesIO()
-        figure.savefig(drawn, format="svg", metadata={"Date": None, "Creator": None})
-        figure.savefig(
-            pixels,
-            format="png",
-            dpi=200,
-            facecolor=theme.PAGE,
-            transparent=False,
-            metadata={"Software": None},
-        )
-    return _tidied(drawn.getvalue().decode()), pixels.getvalue()
+    held_out: Distances
+    generators: dict[str, Distances]
 
 
-def outcomes(repairs: dict[str, Any]) -> Figure:
-    """What becomes of all boards, as one bar, above the paper's."""
-    solvable = repairs["effective"]["count"] - repairs["one_wall"]["count"]
-    total = repairs["effective"]["total"]
-    one = repairs["one_wall"]["count"] / total
-    two = repairs["two_walls"]["count"] / total - one
-    ours = [solvable / total, one, two, repairs["broken"]["share"]]
-    paper = [
-        PAPER["solvable"].value,
-        PAPER["effective"].value - PAPER["solvable"].value,
-        0.0,
-        PAPER["broken"].value,
-    ]
-    paper[2] = 1 - sum(paper)
-    figure, axes = _figure(190)
-    for y, shares in ((1, ours), (0, paper)):
+@dataclass(frozen=True)
+class TemperatureData:
+    """Samplers that differ in temperature, and the walls of the corpus."""
+
+    settings: list[Setting]
+    corpus_walls: float
+
+
+@dataclass(frozen=True)
+class CostData:
+    """Samplers by what they vary."""
+
+    steps: list[Setting]
+    sweeps: list[Setting]
+    critic: list[Setting]
+
+
+@dataclass(frozen=True)
+class RangeData:
+    """Two measures of every board for which both are known, by generator."""
+
+    x: str
+    y: str
+    points: dict[str, list[list[int]]]
+
+
+def outcomes(data: Mapping[str, RepairRates]) -> Figure:
+    """All boards by what it takes to repair them: a bar for each generator, and the paper's."""
+    bars = {}
+    for name, found in data.items():
+        total = found.effective.total
+        one, two = found.one_wall.count / total, found.two_walls.count / total
+        bars[name] = [found.effective.count / total - one, one, two - one, found.broken.count / total]
+    solvable, effective, broken = (PAPER[key].value for key in ("solvable", "effective", "broken"))
+    bars["the paper's"] = [solvable, effective - solvable, 1 - effective - broken, broken]
+    figure, axes = new_figure(110 + 40 * len(bars))
+    written = []
+    for y, shares in enumerate(bars.values()):
         left = 0.0
         for (name, colour), share in zip(theme.FATES.items(), shares, strict=True):
-            axes.barh(y, share, 0.52, left, color=colour, label=name if y else None)
-            if share > 0.08:
-                axes.text(
-                    left + share / 2,
-                    y,
-                    percent(share),
-                    ha="center",
-                    va="center",
-                    color=theme.ON_OURS if name == "solvable" else theme.ON_ONE_WALL,
-                )
+            (bar,) = axes.barh(-y, share, 0.52, left, color=colour, label=None if y else name)
+            ink = theme.ON_OURS if name == "solvable" else theme.ON_ONE_WALL
+            at = (left + share / 2, -y)
+            written.append((bar, axes.text(*at, percent(share), ha="center", va="center", color=ink)))
             left += share
-    axes.set(xlim=(0, 1), ylim=(-0.5, 1.5), yticks=(1, 0), yticklabels=("these boards", "the paper's"))
+    axes.set(xlim=(0, 1), ylim=(0.5 - len(bars), 0.5))
+    axes.set_yticks([-y for y in range(len(bars))], list(bars))
     axes.tick_params(axis="y", labelcolor=theme.INK)
-    axes.xaxis.set_major_formatter(_PERCENT)
+    axes.xaxis.set_major_formatter(PERCENT)
     axes.grid(axis="y", visible=False)
     figure.legend(loc="outside upper left", ncols=4, handlelength=1, columnspacing=1.4)
+    figure.draw_without_rendering()
+    for bar, text in written:
+        if text.get_window_extent().width + 4 > bar.get_window_extent().width:
+            text.remove()  # it has no room in its segment
     return figure
 
 
-def culprits(data: dict[str, Any]) -> Figure:
-    """Commit probabilities of the walls that spoil boards, against the other walls of the same boards."""
-    figure, axes = _figure()
-    edges = data["edges"]
-    for key, middle, name, colour, style in (
-        ("histogram", "median", "culprit walls", theme.PAPER, "-"),
-        ("other_histogram", "other_median", "other interior walls", theme.OURS, "--"),
+def culprits(data: Culprits) -> Figure:
+    """Commit probabilities of the walls that make boards unsolvable, and of the other walls of the same boards."""
+    figure, axes = new_figure()
+    for counts, median, name, colour, style in (
+        (data.histogram, data.median, "culprit walls", theme.PAPER, "-"),
+        (data.other_histogram, data.other_median, "other interior walls", theme.OURS, "--"),
     ):
-        total = sum(data[key]) or 1
-        shares = [count / total for count in data[key]]
-        if data[middle] is not None:
-            name = f"{name}, median {data[middle]:.2f}"
-            axes.axvline(data[middle], color=colour, linewidth=1, linestyle=":")
-        axes.stairs(shares, edges, fill=True, color=colour, alpha=0.18)
-        axes.stairs(shares, edges, color=colour, linewidth=1.8, linestyle=style, label=name)
-    top = axes.get_ylim()[1]
-    axes.set(xlim=(0, 1), ylim=(0, top), xlabel="probability when it was committed")
+        shares = [count / (sum(counts) or 1) for count in counts]
+        if median is not None:
+            name = f"{name}, median {median:.2f}"
+            axes.axvline(median, color=colour, linewidth=1, linestyle=":")
+        axes.stairs(shares, data.edges, fill=True, color=colour, alpha=0.18)
+        axes.stairs(shares, data.edges, color=colour, linewidth=1.8, linestyle=style, label=name)
+    when = "in the last sweep, given all other cells" if data.last_commit else "when it was first committed"
+    axes.set(xlim=(0, 1), ylim=(0, axes.get_ylim()[1]), xlabel=f"probability {when}")
     axes.set_title("share of the walls")
-    axes.yaxis.set_major_formatter(_PERCENT)
+    axes.yaxis.set_major_formatter(PERCENT)
     axes.grid(axis="x", visible=False)
     figure.legend(loc="outside upper left", ncols=2, columnspacing=1.4)  # inside, the medians would cross it
     return figure
 
 
-def patterns(data: dict[str, Any]) -> Figure:
-    """Divergence from the corpus against the number of boards, and how far above the held-out levels it is."""
-    figure, (curve, ratio) = _panels((2.4, 1), height=420)
-    for key, name, colour, style in (
-        ("held_out", "held-out levels: the floor", theme.THEIRS, "s--"),
-        ("jsd", "these boards", theme.OURS, "o-"),
-    ):
-        points = {size: jsd for size, jsd in data[key].items() if jsd}  # an axis of powers has no place for 0
-        if points:
-            curve.plot(*_series(points), style, color=colour, label=name)
-    curve.set(xscale="log", yscale="log")
+def patterns(data: Mapping[str, PatternMatch]) -> Figure:
+    """Divergence from the corpus against the number of boards, and its ratio to that of held-out levels."""
+    figure, (curve, ratio) = new_panels((2.4, 1), height=420)
+    held_out = next(iter(data.values())).held_out
+    floor = {size: jsd for size, jsd in held_out.items() if jsd}  # a logarithmic axis has no place for 0
+    curve.plot(list(floor), list(floor.values()), "s--", color=theme.THEIRS, label="held-out levels")
+    ratios: list[float] = []
+    for (name, found), (colour, style, marker) in zip(data.items(), series(data), strict=True):
+        points = {size: jsd for size, jsd in found.jsd.items() if jsd}
+        look = {"color": colour, "linestyle": style, "marker": marker}
+        curve.plot(list(points), list(points.values()), label=name, **look)
+        known = {size: each for size, each in found.ratio.items() if each is not None}
+        ratio.plot(list(known), list(known.values()), **look)
+        ratios += known.values()
+    positive = floor or any(jsd for found in data.values() for jsd in found.jsd.values())
+    curve.set(xscale="log", yscale="log" if positive else "linear")
     curve.set_title("3x3 pattern divergence from the corpus (JSD, bits)")
-    curve.set_yticks([0.02, 0.05, 0.1, 0.2], ["0.02", "0.05", "0.10", "0.20"])
+    if positive:
+        curve.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    curve.yaxis.set_major_formatter(PLAIN)
     curve.yaxis.set_minor_locator(NullLocator())
-    if curve.lines:
-        curve.legend(loc="lower left")
+    curve.legend(loc="lower left")
     ratio.axhline(1, color=theme.THEIRS, linestyle="--", linewidth=1.4)
-    ratio.axhline(PAPER["jsd_ratio"].value, color=theme.PAPER, linestyle=":", linewidth=1.2)
-    sizes, ratios = _series({size: each for size, each in data["ratio"].items() if each is not None})
-    ratio.plot(sizes, ratios, "o-", color=theme.OURS)
-    # Fractions of a per cent are no news: the panel is never narrower than what the paper allows itself.
+    # Fractions of a per cent are no news: the panel is never narrower than what the paper states.
     ratio.set(ylim=(min(0.97, *ratios) - 0.01, max(1.05, *ratios) + 0.01) if ratios else (0.96, 1.06))
-    ratio.annotate(
-        "the paper stays below 1.04",
-        (0, PAPER["jsd_ratio"].value),
-        (2, 3),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        color=theme.PAPER,
-        fontsize=8.5,
-    )
-    ratio.set_title("ratio to the floor")
+    ratio.yaxis.set_major_formatter(PLAIN)
+    level(ratio, PAPER["jsd_ratio"].value, "the paper stays below 1.04", theme.PAPER)
+    ratio.set_title("ratio to held-out levels")
     ratio.set_xlabel("boards")
-    sizes = [int(size) for size in data["held_out"]]
-    ratio.set_xticks(sizes, [_short(size) for size in sizes])
+    ratio.set_xticks(list(held_out), [short(size) for size in held_out])
     ratio.xaxis.set_minor_locator(NullLocator())
     return figure
 
 
-def distances(data: dict[str, Any]) -> Figure:
-    """How many cells separate boards from the nearest training level: both distributions."""
-    figure, axes = _figure()
-    for source, name, colour, style, fill in (
-        (data["held_out"], "held-out levels", theme.THEIRS, "--", False),
-        (data, "these boards", theme.OURS, "-", True),
-    ):
-        counts = source["histogram"]
-        shares = [count / sum(counts) for count in counts]
-        edges = [each - 0.5 for each in range(len(counts) + 1)]
-        if fill:
+def distances(data: DistanceData) -> Figure:
+    """How many cells separate boards from the nearest training level."""
+    figure, axes = new_figure()
+    looks = [(theme.THEIRS, "--", ""), *series(data.generators)]
+    named = {"held-out levels": data.held_out} | data.generators
+    for (name, found), (colour, style, _) in zip(named.items(), looks, strict=True):
+        shares = [count / sum(found.histogram) for count in found.histogram]
+        edges = [each - 0.5 for each in range(len(shares) + 1)]
+        if len(named) == 2 and name != "held-out levels":
             axes.stairs(shares, edges, fill=True, color=colour, alpha=0.2)
         axes.stairs(shares, edges, color=colour, linestyle=style, linewidth=1.8, label=name)
     axes.set(xlim=(-0.5, None), ylim=(0, None), xlabel="cells that differ from the nearest training level")
     axes.set_title("share of boards")
-    axes.yaxis.set_major_formatter(_PERCENT)
+    axes.yaxis.set_major_formatter(PERCENT)
     axes.grid(axis="x", visible=False)
-    axes.legend(loc="upper right")
+    figure.legend(loc="outside upper left", ncols=5, columnspacing=1.4)
     return figure
 
 
-def difficulty(data: dict[str, Any]) -> Figure:
-    """Effort and pushes: the share of boards that need at most so much, against the corpus."""
+def difficulty(data: Mapping[str, Difficulty]) -> Figure:
+    """The share of boards that need at most so much effort, decomposed effort or so many pushes, and the corpus's."""
+    names = {"effort": "effort (states)", "decomposed": "decomposed effort", "pushes": "fewest pushes"}
+    keys = [key for key in names if any(getattr(each, key) for each in data.values())]
     figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), layout="constrained")
-    both = cast(Sequence[Axes], figure.subplots(1, 2, sharey=True))
-    against = data.get("against", "Boxoban")  # reports from before there was a choice do not say
-    for axes, key, name in (
-        (both[0], "effort", "solver effort (states)"),
-        (both[1], "pushes", "fewest pushes"),
-    ):
-        shares = [each / 100 for each in range(101)]
-        axes.plot(
-            data[key]["corpus_percentiles"],
-            shares,
-            "--",
-            color=theme.THEIRS,
-            label=against,
-        )
-        axes.plot(data[key]["percentiles"], shares, color=theme.OURS, label="these boards")
-        axes.set(xlabel=name, ylim=(0, 1), yticks=(0, 0.25, 0.5, 0.75, 1))
-        axes.yaxis.set_major_formatter(_PERCENT)
-    both[0].set_xscale("log")
-    least, most = (
-        bound(data["effort"][whose][at] for whose in ("percentiles", "corpus_percentiles"))
-        for bound, at in ((min, 1), (max, 99))
-    )
-    both[0].set_xlim(max(1, least), max(2, most) * 1.5)
-    both[0].xaxis.set_major_formatter(FuncFormatter(lambda x, _: _short(x)))
-    both[1].set_xlim(
-        0, max(data["pushes"]["percentiles"][99], data["pushes"]["corpus_percentiles"][99]) * 1.15
-    )
-    both[0].set_title("share of the boards that can be solved")
-    both[1].legend(loc="lower right")
+    panels = cast(Sequence[Axes], figure.subplots(1, len(keys), sharey=True, squeeze=False)[0])
+    shares = [each / 100 for each in range(101)]
+    against = next(iter(data.values())).against
+    for axes, key in zip(panels, keys, strict=True):
+        found = {name: getattr(each, key) for name, each in data.items()}
+        known: dict[str, Spread] = {name: each for name, each in found.items() if each}
+        corpus = next(iter(known.values())).corpus_percentiles
+        axes.plot(corpus, shares, "--", color=theme.THEIRS, label=against)
+        for name, (colour, style, _) in zip(data, series(data), strict=True):
+            if name in known:
+                axes.plot(known[name].percentiles, shares, color=colour, linestyle=style, label=name)
+        axes.set(xlabel=names[key], ylim=(0, 1), yticks=(0, 0.25, 0.5, 0.75, 1))
+        axes.yaxis.set_major_formatter(PERCENT)
+        spreads = [corpus, *(each.percentiles for each in known.values())]
+        low, high = min(each[1] for each in spreads), max(each[99] for each in spreads)
+        if key == "pushes":
+            axes.set_xlim(0, high * 1.15)
+        else:
+            axes.set(xscale="log", xlim=(max(1, low), max(2, high) * 1.5))
+            axes.xaxis.set_major_formatter(SHORT)
+    panels[0].set_title("share of the solvable boards")
+    handles, labels = panels[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper left", ncols=5, columnspacing=1.4)
     return figure
 
 
-def quarters(data: dict[str, Any]) -> Figure:
-    """The share of boards in each quarter of the corpus' effort."""
-    figure, axes = _figure(230)
-    shares = data["quarters"]
-    for x, share in enumerate(shares.values()):
-        axes.bar(x, share["share"], 0.58, color=theme.OURS, alpha=0.85)
-        axes.plot([x, x], [share["low"], share["high"]], color=theme.INK, linewidth=1.2)
-        axes.annotate(
-            percent(share["share"]),
-            (x, share["high"]),
-            (0, 4),
-            textcoords="offset points",
-            ha="center",
-            color=theme.INK,
-        )
+def quarters(data: Difficulty) -> Figure:
+    """The share of boards in each quarter of the corpus by effort, and by decomposed effort."""
+    figure, axes = new_figure(230)
+    both = {"by effort": data.quarters, "by decomposed effort": data.decomposed_quarters}
+    shown = {name: shares for name, shares in both.items() if shares}
+    width = 0.58 / len(shown)
+    for place, (name, shares) in enumerate(shown.items()):
+        colour = (theme.OURS, theme.ONE_WALL)[place]
+        for number, share in enumerate(shares.values()):
+            x = number + (place - (len(shown) - 1) / 2) * (width + 0.03)
+            axes.bar(x, share.share or 0, width, color=colour, label=None if number else name)
+            axes.plot([x, x], [share.low, share.high], color=theme.INK, linewidth=1.2)
+            axes.annotate(
+                percent(share.share, 1 if len(shown) == 1 else 0),
+                (x, share.high),
+                (0, 4),
+                textcoords="offset points",
+                ha="center",
+                color=theme.INK,
+            )
     axes.axhline(0.25, color=theme.THEIRS, linestyle="--", linewidth=1.4)
     axes.annotate(
-        "Boxoban",
-        (1, 0.25),
-        (2, 3),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        ha="right",
-        color=theme.THEIRS,
-    )
-    axes.set(xticks=range(len(shares)), xlim=(-0.5, len(shares) - 0.1))
-    axes.set_xticklabels(list(shares))
-    axes.set_ylim(0, max(0.32, *(share["high"] * 1.15 for share in shares.values())))
-    axes.set_title("share of the boards that can be solved")
+        data.against, (1, 0.25), (2, 3), xycoords=("axes fraction", "data"), textcoords="offset points",
+        ha="right", color=theme.THEIRS,
+    )  # fmt: skip
+    axes.set_xticks(range(len(data.quarters)), list(data.quarters))
+    axes.set_xlim(-0.5, len(data.quarters) - 0.1)
+    axes.set_ylim(0, max(0.32, *(each.high * 1.15 for shares in shown.values() for each in shares.values())))
+    axes.set_title("share of the solvable boards")
     axes.tick_params(axis="x", labelcolor=theme.INK)
-    axes.yaxis.set_major_formatter(_PERCENT)
+    axes.yaxis.set_major_formatter(PERCENT)
     axes.grid(axis="x", visible=False)
+    if len(shown) > 1:
+        figure.legend(loc="outside upper left", ncols=2, handlelength=1)
     return figure
 
 
-def temperature(data: dict[str, Any]) -> Figure:
+def temperature(data: TemperatureData) -> Figure:
     """Solvability and walls against temperature, with 95 % bands."""
-    figure, (solvable, walls) = _panels((1, 1), height=420)
-    at = [each["temperature"] for each in data["settings"]]
-    for axes, key, middle in ((solvable, "solvable", "share"), (walls, "walls", "mean")):
-        each = [setting[key] for setting in data["settings"]]
-        axes.fill_between(
-            at, [e["low"] for e in each], [e["high"] for e in each], color=theme.OURS, alpha=0.2, linewidth=0
-        )
-        axes.plot(at, [e[middle] for e in each], "o-", color=theme.OURS)
+    figure, (solvable, walls) = new_panels((1, 1), height=420)
+    at = [each.temperature for each in data.settings]
+    band(solvable, at, [each.solvable for each in data.settings], theme.OURS, "o-")
+    means = [each.walls for each in data.settings]
+    walls.fill_between(
+        at, [e.low for e in means], [e.high for e in means], color=theme.OURS, alpha=0.2, linewidth=0
+    )
+    walls.plot(at, [each.mean for each in means], "o-", color=theme.OURS, label="this model")
     paper = {1.0: PAPER["walls"].value, 0.6: PAPER["cool_walls"].value}
     walls.plot(list(paper), list(paper.values()), "D", color=theme.PAPER, label="the paper's")
-    solvable.plot([1.0], [PAPER["solvable"].value], "D", color=theme.PAPER, label="the paper's")
+    solvable.plot([1.0], [PAPER["solvable"].value], "D", color=theme.PAPER)
     walls.axhline(
-        data["corpus_walls"], color=theme.THEIRS, linestyle="--", linewidth=1.4, label="training levels"
+        data.corpus_walls, color=theme.THEIRS, linestyle="--", linewidth=1.4, label="training levels"
     )
-    solvable.yaxis.set_major_formatter(_PERCENT)
+    solvable.yaxis.set_major_formatter(PERCENT)
     solvable.set_title("solvable")
     walls.set_title("walls a board")
     walls.set_xlabel("temperature")
-    walls.set_xticks(at)
+    walls.set_xticks(at, [f"{each:g}" for each in at])
     walls.legend(loc="upper right")
     return figure
 
 
-def cost(data: dict[str, Any]) -> Figure:
+def cost(data: CostData) -> Figure:
     """Solvability and divergence against the network evaluations that a board takes."""
-    figure, (solvable, ratio) = _panels((1, 1), height=420)
-    for key, name, colour, style in (
-        ("steps", "fewer, coarser steps", theme.THEIRS, "s--"),
-        ("polish", "one cell a step, then polish sweeps", theme.OURS, "o-"),
-        ("critic", "no or one polish sweep, then a critic", theme.INK, "D-."),
-    ):
-        each = data.get(key)
-        if each is None:
-            continue
-        at = [setting["evaluations"] for setting in each]
-        shares = [setting["solvable"] for setting in each]
-        solvable.fill_between(
-            at, [s["low"] for s in shares], [s["high"] for s in shares], color=colour, alpha=0.18, linewidth=0
-        )
-        solvable.plot(at, [s["share"] for s in shares], style, color=colour, label=name)
-        known = [
-            (x, setting["jsd_ratio"]) for x, setting in zip(at, each, strict=True) if setting["jsd_ratio"]
-        ]
+    shown = (
+        (data.steps, "fewer, coarser steps", theme.THEIRS, "s--"),
+        (data.sweeps, "one cell a step, then Gibbs sweeps", theme.OURS, "o-"),
+        (data.critic, "no or one sweep, then a critic", theme.INK, "D-."),
+    )
+    measured = any(each.jsd_ratio for settings, *_ in shown for each in settings)
+    figure, panels = new_panels((1, 1), height=420) if measured else new_panels((1,), HEIGHT)
+    for settings, name, colour, style in shown:
+        if settings:
+            at = [each.evaluations for each in settings]
+            band(panels[0], at, [each.solvable for each in settings], colour, style, name)
+        known = [(each.evaluations, each.jsd_ratio) for each in settings if each.jsd_ratio]
         if known:
-            ratio.plot(*zip(*known, strict=True), style, color=colour)
-    solvable.yaxis.set_major_formatter(_PERCENT)
-    solvable.set_title("solvable")
-    solvable.legend(loc="lower right")
-    ratio.axhline(1, color=theme.SOFT, linestyle=":", linewidth=1.2)
-    ratio.set_title("pattern divergence, ratio to the held-out floor")
-    ratio.set(xscale="log", xlabel="network evaluations a board")
+            panels[-1].plot(*zip(*known, strict=True), style, color=colour)
+    panels[0].yaxis.set_major_formatter(PERCENT)
+    panels[0].set_title("solvable")
+    panels[0].legend(loc="lower right")
+    if measured:
+        panels[-1].axhline(1, color=theme.SOFT, linestyle=":", linewidth=1.2)
+        panels[-1].set_title("pattern divergence, ratio to held-out levels")
+    panels[-1].set(xscale="log", xlabel="network evaluations a board")
     # What a critic costs is seldom a round number, and may lie anywhere between the others.
-    at = sorted({setting["evaluations"] for key in ("steps", "polish") for setting in data[key]})
-    ratio.set_xticks(at, [f"{x:g}" for x in at])
-    ratio.xaxis.set_minor_locator(NullLocator())
+    at = sorted({each.evaluations for each in data.steps + data.sweeps})
+    panels[-1].set_xticks(at, [f"{x:g}" for x in at])
+    panels[-1].xaxis.set_minor_locator(NullLocator())
     return figure
 
 
-def training(data: dict[str, Any]) -> Figure:
-    """Losses above, solvability of the boards drawn on the way below."""
-    figure, (loss, solvable) = _panels((1, 1), height=420)
+def training(data: Training) -> Figure:
+    """Losses, and the solvability of the boards sampled on the way."""
+    figure, panels = new_panels((1, 1), height=420) if data.solvability else new_panels((1,), HEIGHT)
     for key, name, colour, style in (
         ("train", "training", theme.THEIRS, "--"),
         ("valid", "held-out", theme.OURS, "-"),
     ):
-        points = [(each["step"], each[key]) for each in data["losses"] if each[key] is not None]
+        points = [(each.step, getattr(each, key)) for each in data.losses if getattr(each, key) is not None]
         if points:
-            loss.plot(*zip(*points, strict=True), style, color=colour, label=name)
-    loss.set_title("loss")
-    loss.legend(loc="upper right")
-    at = [each["step"] for each in data["solvability"]]
-    each = [checkpoint["solvable"] for checkpoint in data["solvability"]]
-    solvable.errorbar(
-        at,
-        [s["share"] for s in each],
-        [[s["share"] - s["low"] for s in each], [s["high"] - s["share"] for s in each]],
-        fmt="o-",
-        color=theme.OURS,
-        elinewidth=1.2,
-    )
-    solvable.axhline(PAPER["solvable"].value, color=theme.PAPER, linestyle=":", linewidth=1.4)
-    solvable.annotate(
-        "the paper's model",
-        (0, PAPER["solvable"].value),
-        (2, 4),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        color=theme.PAPER,
-    )
-    low, high = solvable.get_ylim()
-    solvable.set_ylim(low, max(high, PAPER["solvable"].value + 0.15 * (high - low)))  # room for these words
-    solvable.yaxis.set_major_formatter(_PERCENT)
-    solvable.set_title("solvable")
-    solvable.set_xlabel("training steps")
-    solvable.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _short(x)))
+            panels[0].plot(*zip(*points, strict=True), style, color=colour, label=name)
+    panels[0].set_title("loss")
+    panels[0].legend(loc="upper right")
+    if data.solvability:
+        axes, each = panels[1], [(each.step, each.solvable) for each in data.solvability]
+        middle = [share.share or 0 for _, share in each]
+        ends = [
+            [m - s.low for m, (_, s) in zip(middle, each, strict=True)],
+            [s.high - m for m, (_, s) in zip(middle, each, strict=True)],
+        ]
+        axes.errorbar([step for step, _ in each], middle, ends, fmt="o-", color=theme.OURS, elinewidth=1.2)
+        low, high = axes.get_ylim()
+        top = max(high, PAPER["solvable"].value + 0.15 * (high - low))  # room for the words on the line
+        axes.set_ylim(low, top)
+        level(axes, PAPER["solvable"].value, "the paper's model", theme.PAPER)
+        axes.yaxis.set_major_formatter(PERCENT)
+        axes.set_title("solvable")
+    panels[-1].set_xlabel("training steps")
+    panels[-1].xaxis.set_major_formatter(SHORT)
     return figure
 
 
-_PERCENT = PercentFormatter(1, decimals=0, symbol=" %")
+def expressive_range(data: RangeData) -> Figure:
+    """Where the boards of each generator lie between two measures: a panel a generator, darker where there are more."""
+    across = 1 if len(data.points) == 1 else 2
+    rows = -(-len(data.points) // across)
+    figure = Figure(
+        figsize=(WIDTH * across * (1 if across == 1 else 0.9) / 100, (60 + 250 * rows) / 100),
+        layout="constrained",
+    )
+    panels = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False).ravel()
+    everything = np.array([each for points in data.points.values() for each in points] or [[1, 1]], float)
+    edges = [_edges(everything[:, place], name, BINS[place]) for place, name in enumerate((data.x, data.y))]
+    for axes, (name, points), (colour, *_) in zip(
+        panels, data.points.items(), series(data.points), strict=False
+    ):
+        found = np.array(points, float).reshape(len(points), 2)
+        counts = np.histogram2d(found[:, 0], found[:, 1], edges)[0]
+        boxes, shades = [], []
+        for i, j in np.argwhere(counts):
+            size = edges[0][i + 1] - edges[0][i], edges[1][j + 1] - edges[1][j]
+            boxes.append(Rectangle((edges[0][i], edges[1][j]), *size))
+            shades.append(to_rgba(colour, 0.15 + 0.85 * (counts[i, j] / counts.max()) ** 0.5))
+        axes.add_collection(PatchCollection(boxes, facecolor=shades, linewidth=0))
+        for scale, which, limits in (("xscale", data.x, edges[0]), ("yscale", data.y, edges[1])):
+            axes.set(
+                **{scale: "log" if which.endswith("effort") else "linear", f"{scale[0]}lim": limits[[0, -1]]}
+            )
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(SHORT)
+            axis.set_minor_locator(NullLocator())
+        axes.set_title(f"{name}: {len(points):,} boards")
+        if not points:
+            axes.text(0.5, 0.5, "no board has both measures", ha="center", transform=axes.transAxes)
+    for axes in panels[len(data.points) :]:
+        axes.set_visible(False)
+    figure.supxlabel(AXES[data.x], fontsize=10, color=theme.SOFT)
+    figure.supylabel(AXES[data.y], fontsize=10, color=theme.SOFT)
+    return figure
 
 
-def _figure(height: int = HEIGHT) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(WIDTH / 100, height / 100), layout="constrained")
-    return figure, figure.subplots()
-
-
-def _panels(heights: tuple[float, float], height: int) -> tuple[Figure, tuple[Axes, Axes]]:
-    """Two panels above each other that share what is across."""
-    figure = Figure(figsize=(WIDTH / 100, height / 100), layout="constrained")
-    upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=heights)
-    return figure, (upper, lower)
-
-
-def _series(by_size: dict[str, float]) -> tuple[list[int], list[float]]:
-    return [int(size) for size in by_size], list(by_size.values())
-
-
-def _short(number: float) -> str:
-    return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
-
-
-def _tidied(svg: str) -> str:
-    """The drawing without its prologue, in the reader's letters, with the colours of the night."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"font(-family)?: [^;\"]*sans-serif[^;\"]*", _letters, svg)
-    return theme.with_night(svg)
-
-
-def _letters(found: re.Match[str]) -> str:
-    size = re.search(r"[\d.]+px", found[0])
-    return f"font: {size[0]} {theme.FONT}" if size else f"font-family: {theme.FONT}"
+def _edges(numbers: Any, name: str, bins: int) -> Any:
+    """Edges of bins: of whole numbers where there are few, and growing ones for efforts."""
+    low, high = numbers.min(), numbers.max()
+    if name.endswith("effort"):
+        return np.geomspace(max(low, 1), max(high, 2) * 1.01, bins + 1)
+    step = max(1, int(np.ceil((high - low + 1) / bins)))
+    return np.arange(low, high + step + 1, step) - 0.5

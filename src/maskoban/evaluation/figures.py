@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,8 +14,20 @@ from maskoban.boards import SYMBOLS
 from maskoban.boards.tiles import NAMES
 from maskoban.errors import MaskobanError
 from maskoban.evaluation import charts, plates
+from maskoban.evaluation.chart_style import svg_and_png
+from maskoban.evaluation.measures.board_measures import AXES
+from maskoban.evaluation.measures.culprits import Culprits
+from maskoban.evaluation.measures.difficulty import Difficulty
+from maskoban.evaluation.measures.patterns import PatternMatch
+from maskoban.evaluation.measures.repairs import RepairRates
+from maskoban.evaluation.measures.training import Training
+from maskoban.evaluation.report import Comparison, Plate, RepairedBoard, Report
+from maskoban.evaluation.stages import from_plain, plain
 
-Report = dict[str, Any]
+Reports = Mapping[str, Report]
+
+#: What a chart calls the boards of a report of one generator.
+THESE = "these boards"
 
 
 @dataclass(frozen=True)
@@ -30,34 +42,50 @@ class Picture:
 
 @dataclass(frozen=True)
 class Kind:
-    """How a figure is made: its data out of a report (None where there is none), and its drawing."""
+    """How a figure is made: the type of its data, the data in reports (falsy where there is none), its drawing."""
 
-    data: Callable[[Report], Any]
+    type: Any
+    data: Callable[[Reports], Any]
     draw: Callable[[Any], tuple[str, bytes]]
 
 
-def draw_figures(report: Report) -> Iterator[Picture]:
-    """Every figure that the report has data for.
+def draw_figures(report: Report | Comparison, axes: Sequence[tuple[str, str]] = ()) -> Iterator[Picture]:
+    """Every figure that the report has data for, and an expressive range plot for each pair of measures.
 
-    >>> [picture.name for picture in draw_figures({"measures": {}, "gallery": {}})]
+    >>> from maskoban.evaluation.report import Source
+    >>> [picture.name for picture in draw_figures(Report("1", Source("best", 3)))]
     ['key']
     """
+    reports = report.generators if isinstance(report, Comparison) else {THESE: report}
     for name, kind in FIGURES.items():
-        data = kind.data(report)
+        data = kind.data(reports)
         if data:
             yield Picture(name, data, *kind.draw(data))
+    measured = {name: each.board_measures for name, each in reports.items() if each.board_measures}
+    for x, y in axes if measured else ():
+        points = {}
+        for name, each in measured.items():
+            pairs = zip(getattr(each, x), getattr(each, y), strict=True)
+            points[name] = [[a, b] for a, b in pairs if a is not None and b is not None]
+        data = charts.RangeData(x, y, points)
+        yield Picture(f"range-{x}-{y}", data, *RANGE.draw(data))
+    if isinstance(report, Comparison):
+        for number, generator in enumerate(report.generators.values()):
+            first = generator.gallery.first
+            if first:
+                yield Picture(f"boards-{number}", first, *BOARDS.draw(first))
 
 
-def save_figure(picture: Picture, folder: str | Path) -> None:
-    """Write ``name.svg``, ``name.png`` and ``name.json`` into a folder.
-
-    >>> save_figure(next(draw_figures({"measures": {}, "gallery": {}})), "figures")  # doctest: +SKIP
-    """
+def save_figure(
+    picture: Picture, folder: str | Path, keep: Callable[[str], bool] = lambda file: True
+) -> None:
+    """Write ``name.svg``, ``name.png`` and ``name.json`` into a folder, or those of them to ``keep``."""
     Path(folder).mkdir(parents=True, exist_ok=True)
-    data = json.dumps(picture.data, ensure_ascii=False).encode()
+    data = json.dumps(plain(picture.data), ensure_ascii=False).encode()
     for ending, content in (("svg", picture.svg.encode()), ("png", picture.png), ("json", data)):
-        with atomic_file(Path(folder) / f"{picture.name}.{ending}") as file:
-            file.write(content)
+        if keep(f"{picture.name}.{ending}"):
+            with atomic_file(Path(folder) / f"{picture.name}.{ending}") as file:
+                file.write(content)
 
 
 def redraw(path: str | Path) -> Picture:
@@ -65,65 +93,88 @@ def redraw(path: str | Path) -> Picture:
 
     >>> redraw("report/figures/patterns.json").svg  # doctest: +SKIP
     """
-    name = Path(path).stem
-    if name not in FIGURES:
+    name, kind = Path(path).stem, _kind(Path(path).stem)
+    if kind is None:
         raise MaskobanError(f"{path}: no figure is called {name!r}; expected one of {', '.join(FIGURES)}")
-    data = json.loads(Path(path).read_text(encoding="utf-8"))
-    return Picture(name, data, *FIGURES[name].draw(data))
+    data = from_plain(kind.type, json.loads(Path(path).read_text(encoding="utf-8")))
+    return Picture(name, data, *kind.draw(data))
 
 
-def _chart(data: Callable[[Report], Any], chart: Callable[[Any], Any]) -> Kind:
-    return Kind(data, partial(charts.svg_and_png, chart))
+def is_figure(name: str) -> bool:
+    """Whether a report may have a figure of this name.
+
+    >>> is_figure("patterns"), is_figure("range-walls-effort"), is_figure("mine")
+    (True, True, False)
+    """
+    return _kind(name) is not None
 
 
-def _measure(name: str) -> Callable[[Report], Any]:
-    return lambda report: report["measures"].get(name)
+def _kind(name: str) -> Kind | None:
+    first, _, rest = name.partition("-")
+    if first == "range" and set(rest.split("-")) <= set(AXES):
+        return RANGE
+    return BOARDS if first == "boards" and rest.isdecimal() else FIGURES.get(name)
 
 
-def _gallery(name: str) -> Callable[[Report], Any]:
-    return lambda report: report["gallery"].get(name)
+def _one(find: Callable[[Report], Any]) -> Callable[[Reports], Any]:
+    """Of a report of one generator."""
+    return lambda reports: find(reports[THESE]) if THESE in reports else None
 
 
-def _culprits(report: Report) -> Any:
-    found = report["measures"].get("culprits")
-    return found if found and found["walls"] else None
+def _each(find: Callable[[Report], Any]) -> Callable[[Reports], dict[str, Any]]:
+    """By generator, where it was measured."""
+    return lambda reports: {name: found for name, each in reports.items() if (found := find(each))}
 
 
-def _difficulty(report: Report) -> Any:
-    found = report["measures"].get("difficulty")
-    return found if found and found["effort"] else None
+def _distances(reports: Reports) -> charts.DistanceData | None:
+    found = _each(lambda r: r.distances)(reports)
+    held_out = next(iter(reports.values())).held_out
+    return charts.DistanceData(held_out, found) if held_out and (found or THESE in reports) else None
 
 
 def _temperature(report: Report) -> Any:
-    settings = report["measures"].get("temperature")
-    return settings and {"settings": settings, "corpus_walls": report["corpus"]["tiles"]["wall"]}
+    walls = report.corpus.tiles["wall"] if report.corpus else 0
+    return report.temperature and charts.TemperatureData(report.temperature, walls)
 
 
 def _cost(report: Report) -> Any:
-    steps, polish, critic = (report["measures"].get(name) for name in ("steps", "polish", "critic"))
-    kept = [each for each in critic or [] if each["critic"]]
-    return steps and {"steps": steps, "polish": polish} | ({"critic": kept} if kept else {})
+    accepted = [each for each in report.critic if each.critic]
+    return report.steps and charts.CostData(report.steps, report.sweeps, accepted)
 
 
-def _tiles(report: Report) -> list[str]:
-    names = (*NAMES, "not drawn yet")
+def _tiles(reports: Reports) -> list[str]:
+    names = (*NAMES, "masked")
     return [f"{name} {letter}".rstrip() for name, letter in zip(names, SYMBOLS, strict=True)]
+
+
+def _chart(kind: Any, data: Callable[[Reports], Any], chart: Callable[[Any], Any]) -> Kind:
+    return Kind(kind, data, partial(svg_and_png, chart))
 
 
 #: By name, in the order of the report.
 FIGURES = {
-    "strip": Kind(_gallery("strip"), plates.strip),
-    "key": Kind(_tiles, plates.key),
-    "outcomes": _chart(_measure("repairs"), charts.outcomes),
-    "repaired": Kind(_gallery("repaired"), plates.repaired),
-    "culprits": _chart(_culprits, charts.culprits),
-    "patterns": _chart(_measure("patterns"), charts.patterns),
-    "distances": _chart(_measure("distances"), charts.distances),
-    "difficulty": _chart(_difficulty, charts.difficulty),
-    "quarters": _chart(_measure("difficulty"), charts.quarters),
-    "denoising": Kind(_gallery("denoising"), plates.boards),
-    "solutions": Kind(_gallery("solutions"), plates.boards),
-    "temperature": _chart(_temperature, charts.temperature),
-    "cost": _chart(_cost, charts.cost),
-    "training": _chart(_measure("training"), charts.training),
+    "strip": Kind(Plate, _one(lambda r: r.gallery.strip), plates.boards),
+    "key": Kind(list[str], _tiles, plates.key),
+    "outcomes": _chart(dict[str, RepairRates], _each(lambda r: r.repairs), charts.outcomes),
+    "repaired": Kind(list[RepairedBoard], _one(lambda r: r.gallery.repaired), plates.repaired),
+    "culprits": _chart(
+        Culprits, _one(lambda r: r.culprits if r.culprits and r.culprits.walls else None), charts.culprits
+    ),
+    "patterns": _chart(dict[str, PatternMatch], _each(lambda r: r.patterns), charts.patterns),
+    "distances": _chart(charts.DistanceData, _distances, charts.distances),
+    "difficulty": _chart(
+        dict[str, Difficulty],
+        _each(lambda r: r.difficulty if r.difficulty and r.difficulty.effort else None),
+        charts.difficulty,
+    ),
+    "quarters": _chart(Difficulty, _one(lambda r: r.difficulty), charts.quarters),
+    "denoising": Kind(Plate, _one(lambda r: r.gallery.denoising), plates.boards),
+    "solutions": Kind(Plate, _one(lambda r: r.gallery.solutions), plates.boards),
+    "temperature": _chart(charts.TemperatureData, _one(_temperature), charts.temperature),
+    "cost": _chart(charts.CostData, _one(_cost), charts.cost),
+    "training": _chart(Training, _one(lambda r: r.training), charts.training),
 }
+
+#: The figures of which a report has several.
+RANGE = _chart(charts.RangeData, lambda reports: None, charts.expressive_range)
+BOARDS = Kind(Plate, lambda reports: None, plates.boards)

@@ -1,13 +1,13 @@
-"""Pictures of boards in a report, from their data (rows of text) to a picture."""
+"""Pictures of boards in a report, from rows of text."""
 
 from __future__ import annotations
 
 from io import BytesIO
-from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
 from maskoban.boards.tiles import parse_rows
+from maskoban.evaluation.report import Plate, RepairedBoard
 from maskoban.evaluation.theme import FONT, with_night
 from maskoban.pictures import Mark, palette, sheet, sheet_svg
 from maskoban.pictures.tileset import PLAIN, shapes_svg, sprite, tile
@@ -18,27 +18,24 @@ SHARPER = 2
 Drawn = tuple[str, bytes]
 
 
-def boards(data: dict[str, Any]) -> Drawn:
+def boards(data: Plate) -> Drawn:
     """Boards with captions, so many a row.
 
-    >>> svg, png = boards({"columns": 1, "boards": [["#@#"]], "captions": ["alone"]})
+    >>> svg, png = boards(Plate(1, [["#@#"]], ["alone"]))
     >>> "alone" in svg, png[1:4]
     (True, b'PNG')
     """
-    return _sheet(data["boards"], data["captions"], data["columns"], 12)
+    return _sheet(data.boards, data.captions or None, data.columns, 12)
 
 
-def strip(data: dict[str, Any]) -> Drawn:
-    """One board at several points, side by side."""
-    return _sheet(data["boards"], None, len(data["boards"]), 12)
-
-
-def repaired(data: list[dict[str, Any]]) -> Drawn:
-    """Boards with the wall to take away outlined, and its probability where it is known."""
-    chances = ["" if each["probability"] is None else f"{each['probability']:.2f}" for each in data]
-    marks = [[Mark(each["row"], each["column"], chance)] for each, chance in zip(data, chances, strict=True)]
-    captions = [f"committed at {chance}" for chance in chances] if all(chances) else None
-    return _sheet([each["board"] for each in data], captions, 3, 24, marks)
+def repaired(data: list[RepairedBoard]) -> Drawn:
+    """Boards with the wall to remove outlined, and its probability where it is known."""
+    known = ["" if each.probability is None else f"{each.probability:.2f}" for each in data]
+    marks = [[Mark(each.row, each.column, text)] for each, text in zip(data, known, strict=True)]
+    captions = (
+        [f"committed at {text}" if text else "set by a sweep" for text in known] if any(known) else None
+    )
+    return _sheet([each.board for each in data], captions, 3, 24, marks)
 
 
 def key(data: list[str]) -> Drawn:

@@ -1,6 +1,6 @@
-"""What boards are measured against: the corpus' patterns and tiles, and how held-out levels fare.
+"""What boards are measured against: a corpus's patterns and tiles, and the measures of levels held out of it.
 
-It ships with the package as reference.npz. From a checkout of boxoban-levels it is made again by
+Those of Boxoban ship with the package as reference.npz. From a checkout of boxoban-levels they are made again by
 
 python -m maskoban.evaluation.reference boxoban-levels
 """
@@ -18,10 +18,15 @@ from maskoban._util.files import atomic_file
 from maskoban.boards import Tokens, read_boards
 from maskoban.boards.tiles import NAMES
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.neighbours import Distances, measure_distances, nearest_distances, same_puzzles
-from maskoban.evaluation.patterns import Patterns, count_patterns, has_windows, pattern_curve
-from maskoban.evaluation.shares import Share, share_of
-from maskoban.evaluation.tiles import count_tiles
+from maskoban.evaluation.measures.distances import (
+    Distances,
+    measure_distances,
+    nearest_distances,
+    same_puzzles,
+)
+from maskoban.evaluation.measures.patterns import Patterns, count_patterns, has_windows, pattern_curve
+from maskoban.evaluation.measures.share import share_of
+from maskoban.evaluation.measures.tiles import count_tiles
 
 #: Of levels too small for any.
 NO_PATTERNS = Patterns(np.zeros(0, np.uint32), np.zeros(0, np.int64))
@@ -37,7 +42,6 @@ class Reference:
     tiles: dict[str, float]  # mean a level of the corpus
     held_out_jsd: dict[int, float]  # the first K held-out levels against the corpus
     held_out_distances: Distances  # from held-out levels to the corpus
-    held_out_same: Share  # held-out levels that are one of the corpus turned, mirrored or shifted
     held_out_tiles: dict[str, float]
 
 
@@ -54,8 +58,9 @@ def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) 
         patterns=patterns,
         tiles=count_tiles(corpus).means,
         held_out_jsd=pattern_curve(held_out, patterns) if has_windows(held_out) else {},
-        held_out_distances=measure_distances(nearest_distances(held_out, corpus, progress=progress)),
-        held_out_same=same_puzzles(held_out, corpus),
+        held_out_distances=measure_distances(
+            nearest_distances(held_out, corpus, progress=progress), same_puzzle=same_puzzles(held_out, corpus)
+        ),
         held_out_tiles=count_tiles(held_out).means,
     )
 
@@ -66,6 +71,7 @@ def save_reference(reference: Reference, path: str | Path) -> None:
     >>> save_reference(load_reference(), "copy.npz")  # doctest: +SKIP
     """
     codes, counts = reference.patterns
+    same = reference.held_out_distances.same_puzzle
     with atomic_file(path) as file:
         np.savez_compressed(
             file,
@@ -76,7 +82,7 @@ def save_reference(reference: Reference, path: str | Path) -> None:
             jsd_sizes=list(reference.held_out_jsd),
             held_out_jsd=list(reference.held_out_jsd.values()),
             held_out_distances=reference.held_out_distances.histogram,
-            held_out_same=reference.held_out_same.count,
+            held_out_same=same.count if same else 0,
             held_out_tiles=list(reference.held_out_tiles.values()),
         )
 
@@ -99,9 +105,9 @@ def load_reference(path: str | Path = SHIPPED) -> Reference:
             tiles=dict(zip(NAMES, file["tiles"].tolist(), strict=True)),
             held_out_jsd=dict(zip(file["jsd_sizes"].tolist(), file["held_out_jsd"].tolist(), strict=True)),
             held_out_distances=measure_distances(
-                np.repeat(np.arange(len(histogram), dtype=np.int32), histogram)
+                np.repeat(np.arange(len(histogram), dtype=np.int32), histogram),
+                same_puzzle=share_of(int(file["held_out_same"]), int(histogram.sum())),
             ),
-            held_out_same=share_of(int(file["held_out_same"]), int(histogram.sum())),
             held_out_tiles=dict(zip(NAMES, file["held_out_tiles"].tolist(), strict=True)),
         )
 

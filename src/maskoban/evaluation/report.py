@@ -1,74 +1,188 @@
-"""A report in a folder: ``report.html``, ``report.json``, and ``figures/`` as SVG, PNG and JSON.
+"""A report as a typed value, ``report.repairs.one_wall.share``, and as JSON.
 
-Stages are kept in ``stages/``, so a report that was interrupted goes on from there and comes out the same.
+A measure that was not made is None, and ``notes`` says why.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from importlib.util import find_spec
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from maskoban._util.files import atomic_file, file_errors
-from maskoban.diffusion.model import Model
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.measuring import Measuring, Plan
-from maskoban.evaluation.stages import Stages
+from maskoban.evaluation.measures.board_measures import BoardMeasures
+from maskoban.evaluation.measures.culprits import Culprits
+from maskoban.evaluation.measures.difficulty import Difficulty
+from maskoban.evaluation.measures.distances import Distances
+from maskoban.evaluation.measures.diversity import Diversity, Duplicates
+from maskoban.evaluation.measures.patterns import PatternMatch
+from maskoban.evaluation.measures.repairs import RepairRates
+from maskoban.evaluation.measures.samplers import Setting
+from maskoban.evaluation.measures.solvability import Solvability
+from maskoban.evaluation.measures.tiles import TileCounts
+from maskoban.evaluation.measures.training import Training
+from maskoban.evaluation.reference import load_reference
+from maskoban.evaluation.stages import from_plain, plain
+
+#: Samplers that a report compares, each list with one field that varies.
+COMPARISONS = ("temperature", "order", "steps", "sweeps", "critic")
 
 
-def evaluate(
-    source: Model | str | Path,
-    out: str | Path,
-    plan: Plan | None = None,
-    say: Callable[[str], None] = lambda sentence: None,
-    progress: bool = False,
-) -> dict[str, Any]:
-    """Measure a model, or the boards of a file, and write the report; returns what is in ``report.json``.
+@dataclass(frozen=True)
+class Source:
+    """The generator: a model and its sampler, or a file, or a rule."""
 
-    ``say`` is told of every stage; ``progress`` shows bars on the error stream.
+    name: str
+    boards: int
+    height: int = 0
+    width: int = 0
+    fingerprint: str = ""
+    file: str | None = None
+    rule: str | None = None
+    model: dict[str, Any] | None = None
+    seed: int | None = None
+    sampler: dict[str, Any] | None = None
+    sweeps: int = 0
+    critic: float | None = None  # the bound c of its rejection sampling, where it is used
+    attempts: float | None = None  # a board, on average
+    evaluations: float | None = None  # of the network, a board
 
-    >>> evaluate("boards.npz", "report")["measures"]["solvability"]["solvable"]["share"]  # doctest: +SKIP
-    0.827
+
+@dataclass(frozen=True)
+class Corpus:
+    """Mean counts of every tile, by name."""
+
+    tiles: dict[str, float]
+    held_out_tiles: dict[str, float]
+
+
+@dataclass(frozen=True)
+class Plate:
+    """Boards as rows of text, with captions, so many in a row."""
+
+    columns: int
+    boards: list[list[str]]
+    captions: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RepairedBoard:
+    """A board that the removal of one wall repairs, and the least probable of the walls that do."""
+
+    board: list[str]
+    row: int
+    column: int
+    probability: float | None
+
+
+@dataclass(frozen=True)
+class Gallery:
+    """Boards to show: always the first of the sample that fit."""
+
+    denoising: Plate | None = None
+    strip: Plate | None = None
+    solutions: Plate | None = None
+    repaired: list[RepairedBoard] = field(default_factory=list)
+    first: Plate | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """Every measure of one generator."""
+
+    maskoban: str
+    source: Source
+    corpus: Corpus | None = None
+    held_out: Distances | None = None
+    solvability: Solvability | None = None
+    repairs: RepairRates | None = None
+    culprits: Culprits | None = None
+    difficulty: Difficulty | None = None
+    tiles: TileCounts | None = None
+    patterns: PatternMatch | None = None
+    duplicates: Duplicates | None = None
+    distances: Distances | None = None
+    board_measures: BoardMeasures | None = None
+    diversity: Diversity | None = None
+    temperature: list[Setting] = field(default_factory=list)
+    order: list[Setting] = field(default_factory=list)
+    steps: list[Setting] = field(default_factory=list)
+    sweeps: list[Setting] = field(default_factory=list)
+    critic: list[Setting] = field(default_factory=list)
+    training: Training | None = None
+    gallery: Gallery = field(default_factory=Gallery)
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def setting(self, comparison: str, **wanted: Any) -> Setting | None:
+        """The first sampler of a comparison whose fields have these values."""
+        settings: list[Setting] = getattr(self, comparison)
+        fitting = (
+            each for each in settings if all(getattr(each, key) == value for key, value in wanted.items())
+        )
+        return next(fitting, None)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Several generators side by side, by name."""
+
+    maskoban: str
+    generators: dict[str, Report]
+
+
+def to_json(report: Report | Comparison) -> str:
+    """The text of report.json."""
+    return json.dumps(plain(report), indent=1, ensure_ascii=False) + "\n"
+
+
+def from_json(text: str | bytes) -> Report | Comparison:
+    """A report, also one that an older version wrote.
+
+    >>> report = Report("1", Source("best", 3), notes={"patterns": "too few boards"})
+    >>> from_json(to_json(report)) == report
+    True
     """
-    check_place_and_needs(out)
-    from maskoban.evaluation.figures import FIGURES, draw_figures, save_figure
-    from maskoban.evaluation.page import render
-
-    folder = Path(out)
-    for left_behind in folder.glob("*/.*.part"):  # by a process that was killed while it wrote
-        left_behind.unlink()
-    stages = Stages(folder / "stages", say)
-    report = Measuring(source, plan or Plan(), stages, progress).report()
-    figures = folder / "figures"
-    svgs = {}
-    for picture in draw_figures(report):
-        say(f"figure {picture.name}")
-        save_figure(picture, figures)
-        svgs[picture.name] = picture.svg
-    for gone in FIGURES.keys() - svgs.keys():  # of a report that was here before, and had more
-        for file in figures.glob(f"{gone}.*"):
-            file.unlink()
-    _write(folder / "report.json", json.dumps(report, indent=1, ensure_ascii=False) + "\n")
-    _write(folder / "report.html", render(report, svgs))
+    data = json.loads(text)
+    if "generators" in data:
+        found: Comparison = from_plain(Comparison, data)
+        return found
+    report: Report = from_plain(Report, _upgraded(data) if "measures" in data else data)
     return report
 
 
-def check_place_and_needs(out: str | Path) -> None:
-    """Say before the long work what is wrong with the place for its result, or missing to draw it.
+def read_report(path: str | Path) -> Report | Comparison:
+    """The report of a report.json.
 
-    >>> check_place_and_needs("/dev/null/report")
-    Traceback (most recent call last):
-        ...
-    maskoban.errors.FileError: /dev/null/report: cannot be written: Not a directory
+    >>> read_report("report/report.json").repairs.one_wall.share  # doctest: +SKIP
+    0.935
     """
-    if find_spec("matplotlib") is None:
-        raise MaskobanError("a report needs matplotlib: pip install 'maskoban[report]'")
-    with file_errors(out, "written"):
-        (Path(out) / "figures").mkdir(parents=True, exist_ok=True)
+    try:
+        return from_json(Path(path).read_bytes())
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise MaskobanError(f"{path}: not the report.json of maskoban evaluate: {error}") from None
 
 
-def _write(path: Path, text: str) -> None:
-    with atomic_file(path) as file:
-        file.write(text.encode())
+def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a report from before it was a typed value."""
+    measures, source = _renamed(data["measures"]), _renamed(data["source"])
+    if culprits := measures.get("culprits"):
+        culprits["last_commit"] = source.get("sweeps", 0) > 0
+    distances = measures.get("distances", {})
+    held_out = distances.get("held_out") or plain(load_reference().held_out_distances)
+    held_out["same_puzzle"] = distances.get("held_out_same_puzzle") or held_out.get("same_puzzle")
+    if strip := data["gallery"].get("strip"):
+        strip["columns"] = len(strip["boards"])
+    return {**data, **measures, "source": source, "held_out": held_out}
+
+
+def _renamed(value: Any) -> Any:
+    """With ``sweeps`` for the older ``polish``, except in what a card or a log said."""
+    if isinstance(value, list):
+        return [_renamed(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {
+        "sweeps" if key == "polish" else key: each if key in ("model", "settings") else _renamed(each)
+        for key, each in value.items()
+    }

@@ -1,105 +1,93 @@
-"""Writes docs/results.md and the README's table of results from the reports in the repository:
+"""Writes docs/results.md, the README's table of results and the pages of the reports in the repository:
 
 python -m maskoban.evaluation.results
 
-Reports lie in docs/reports/NAME/report.json, and those of their figures that docs/results.md shows in
-docs/reports/NAME/figures. Every shipped model has a column, whether it has a report or not,
-and a measure that is not in a report is a dash: nothing in these tables is written by hand.
+Reports are in docs/reports/NAME/report.json, and those of their figures that the repository keeps in
+docs/reports/NAME/figures; all come from the numbers in report.json. Every shipped model has a column, whether it has a
+report or not, and a measure that is not in a report is a dash: nothing in these tables is written by hand.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
 from pathlib import Path
-from typing import Any
 
 from maskoban._util.files import atomic_file
 from maskoban.diffusion.loading import shipped_models
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.comparison import NOTHING, ROWS, Row, drawn_how
 from maskoban.evaluation.paper import TITLE
+from maskoban.evaluation.report import COMPARISONS, Comparison, Report, read_report
+from maskoban.evaluation.rows import DIVERSITY_ROWS, NOTHING, ROWS, Row, sampled_how
 
-Reports = Mapping[str, dict[str, Any]]
+#: A shipped model without a report has none.
+Reports = Mapping[str, Report | None]
 
-#: The README's table lies between these two lines.
+#: The README's table is between these two lines.
 BEGIN, END = "<!-- results: python -m maskoban.evaluation.results -->", "<!-- end of results -->"
-
-#: The rows that the README has room for.
-IN_BRIEF = (
-    "boards measured",
-    "network evaluations a board",
-    "solvable",
-    "malformed",
-    "failures mended by one wall",
-    "solvable, or mended by one wall",
-    "broken even after two walls",
-    "walls a board",
-    "walls a level of the corpus",
-    "pattern divergence, ratio to held-out",
-    "nearest training level, median cells",
-    "exact copies of training levels",
-    "parameters",
-    "training steps",
-)
 
 #: What docs/results.md says of the figures it shows.
 CAPTIONS = {
-    "strip": "One board being drawn from nothing",
-    "outcomes": "All boards by what it takes to mend them",
-    "repaired": "Boards that nobody can solve, and the walls whose removal mends them",
-    "culprits": "How probable the model found walls that have to go, and other walls",
-    "patterns": "How far patterns of 3x3 cells lie from the corpus's, by the number of boards",
-    "distances": "How many cells lie between a board and the nearest training level",
-    "difficulty": "How hard the boards are, beside the corpus's",
-    "temperature": "What the temperature does to solvability, walls and effort",
-    "cost": "Quality against the evaluations a board takes",
-    "training": "Losses, and the solvability of boards drawn on the way",
+    "strip": "One board while it is sampled, the first solvable one",
+    "outcomes": "All boards by what it takes to repair them",
+    "repaired": "Unsolvable boards, and of the walls whose removal makes them solvable the least probable",
+    "culprits": "Commit probabilities of walls that have to go, and of other walls",
+    "patterns": "Divergence of 3x3 patterns from the corpus's, by the number of boards",
+    "distances": "Cells between a board and the nearest training level",
+    "difficulty": "How hard the solvable boards are, beside the corpus's",
+    "temperature": "Solvability and walls against temperature",
+    "cost": "Solvability and pattern divergence against the network evaluations a board takes",
+    "training": "Losses, and the solvability of boards sampled on the way",
 }
 
 
-def read_reports(repository: str | Path) -> dict[str, dict[str, Any]]:
-    """The reports of a repository by the names of their folders, and nothing for models that have none.
+def read_reports(repository: str | Path) -> tuple[dict[str, Report | None], dict[str, Comparison]]:
+    """The reports of a repository by the names of their folders, None for shipped models that have none; comparisons.
 
-    >>> list(read_reports("."))  # doctest: +SKIP
-    ['best', 'best-polished']
+    >>> list(read_reports(".")[0])  # doctest: +SKIP
+    ['best', 'best-plain', 'paper']
     """
-    found: dict[str, dict[str, Any]] = {}
+    single: dict[str, Report | None] = {}
+    several: dict[str, Comparison] = {}
     for path in sorted(Path(repository).glob("docs/reports/*/report.json")):
-        try:
-            found[path.parent.name] = json.loads(path.read_text(encoding="utf-8"))
-        except ValueError as error:
-            raise MaskobanError(f"{path}: not the report.json of maskoban evaluate: {error}") from None
-    if not found:
+        found = read_report(path)
+        if isinstance(found, Comparison):
+            several[path.parent.name] = found
+        else:
+            single[path.parent.name] = found
+    if not single:
         raise MaskobanError(
             f"{repository}: no docs/reports/NAME/report.json in it; maskoban evaluate --out docs/reports/NAME"
         )
-    return found | {name: {} for name in shipped_models() if name not in found}
+    return single | {name: None for name in shipped_models() if name not in single}, several
 
 
-def table(reports: Reports, rows: Sequence[Row] = ROWS) -> str:
+def table(reports: Reports, rows: Sequence[Row] = ROWS, paper: bool = True) -> str:
     """A Markdown table: the paper, and a column for each report.
 
-    >>> print(table({"best": {"source": {"boards": 20}}}, ROWS[:1]))
-    | | the paper | `best` |
-    |---|---|---|
-    | boards measured | 50,000 | 20 |
+    >>> from maskoban.evaluation.report import Source
+    >>> print(table({"best": Report("1", Source("best", 20)), "new": None}, ROWS[:1]))
+    | | the paper | `best` | `new` |
+    |---|---|---|---|
+    | boards measured | 50,000 | 20 | – |
     """
-    lines = [
-        "| | the paper | " + " | ".join(f"`{name}`" for name in reports) + " |",
-        "|---" * (len(reports) + 2) + "|",
-    ]
+    heads = (["the paper"] if paper else []) + [f"`{name}`" for name in reports]
+    lines = [f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
     for row in rows:
-        ours = [row.ours(report) or NOTHING for report in reports.values()]
-        lines.append(f"| {' | '.join([row.label, row.paper.text if row.paper else NOTHING, *ours])} |")
+        stated = [row.paper.text if row.paper else NOTHING] if paper else []
+        ours = [(each and row.ours(each)) or NOTHING for each in reports.values()]
+        lines.append(f"| {' | '.join([row.label, *stated, *ours])} |")
     return "\n".join(lines)
 
 
-def results_page(reports: Reports, figures: Iterable[Path] = ()) -> str:
+def results_page(
+    reports: Reports, comparisons: Mapping[str, Comparison] | None = None, figures: Iterable[Path] = ()
+) -> str:
     """docs/results.md, with these figures in it (NAME/figures/FIGURE.svg, seen from docs/reports)."""
     measured = "\n".join(f"- `{name}`: {_described(name, report)}" for name, report in reports.items())
     where = "\n".join(f"| {row.label} | {row.paper.where} |" for row in ROWS if row.paper)
+    shown = set(figures)
+    compared = "".join(_compared(name, each, shown) for name, each in (comparisons or {}).items())
     return f"""# Results
 
 Written by `python -m maskoban.evaluation.results` from the reports in `docs/reports`; not edited by hand. The paper is
@@ -109,7 +97,7 @@ Written by `python -m maskoban.evaluation.results` from the reports in `docs/rep
 
 {measured}
 
-{_sweeps(reports)}{_shown(set(figures), reports)}## Where the paper's numbers stand
+{_samplers(reports)}{compared}{_shown(shown, reports)}## Where the paper's numbers stand
 
 | | section |
 |---|---|
@@ -117,23 +105,41 @@ Written by `python -m maskoban.evaluation.results` from the reports in `docs/rep
 """
 
 
-def _sweeps(reports: Reports) -> str:
-    """How the rows about other ways of drawing are to be read."""
-    sizes = {
-        setting["boards"]
-        for report in reports.values()
-        for name in ("temperature", "order", "polish", "critic")
-        for setting in report.get("measures", {}).get(name) or []
-    }
-    if not sizes:
-        return ""
-    counted = " or ".join(f"{size:,}" for size in sorted(sizes, reverse=True))
-    return f"""Rows about temperature, the most probable tile first, sweeps and a critic are {counted} boards
-each, and what each names is the only thing in which it differs from plain drawing; so reports of one model share
-them. Probabilities of walls are those at the last commit: after a polish sweep, with all other cells given, which
-is not what the paper's are.
+def _samplers(reports: Reports) -> str:
+    """How the rows about other samplers are to be read."""
+    found = [report for report in reports.values() if report]
+    sizes = {setting.boards for report in found for name in COMPARISONS for setting in getattr(report, name)}
+    text = ""
+    if sizes:
+        counted = " or ".join(f"{size:,}" for size in sorted(sizes, reverse=True))
+        text += f"""Rows about temperature, the most probable tile first, Gibbs sweeps and a critic are {counted} boards
+each, and differ from the sampler `plain` only in what they name; so reports of one model share them.
 
 """
+    if any(report.culprits and report.culprits.last_commit for report in found):
+        text += """The paper's probabilities of walls are those of the first commit. Where a cell says "in the last
+sweep", the report kept only the probability in the last Gibbs sweep, which sees all other cells.
+
+"""
+    return text
+
+
+def _compared(name: str, comparison: Comparison, figures: Set[Path]) -> str:
+    """Generators side by side."""
+    heads = ("solvable", "malformed", "walls a board", "pattern divergence, ratio to held-out")
+    rows = [row for row in ROWS if row.label in heads]
+    ranges = sorted(path for path in figures if path.parts[0] == name and path.stem.startswith("range-"))
+    pictures = "".join(f"![Expressive range: {path.stem}](reports/{path.as_posix()})\n\n" for path in ranges)
+    described = "\n".join(f"- `{each}`: {_source(report)}" for each, report in comparison.generators.items())
+    return f"""## Generators side by side: `{name}`
+
+{table(comparison.generators, [*rows, *DIVERSITY_ROWS], paper=False)}
+
+{described}
+
+[Report](reports/{name}/report.html). Expressive range, a panel a generator:
+
+{pictures}"""
 
 
 def _shown(figures: Set[Path], reports: Reports) -> str:
@@ -154,7 +160,7 @@ def _shown(figures: Set[Path], reports: Reports) -> str:
 def with_results(readme: str, reports: Reports) -> str:
     """The README with its table of results made new.
 
-    >>> text = with_results(f"{BEGIN}\\n{END}", {"best": {}})
+    >>> text = with_results(f"{BEGIN}\\n{END}", {"best": None})
     >>> text.splitlines()[2]
     '| | the paper | `best` |'
     """
@@ -162,8 +168,7 @@ def with_results(readme: str, reports: Reports) -> str:
     _, end, after = rest.partition(END)
     if not begin or not end:
         raise MaskobanError(f"the README has no lines {BEGIN!r} and {END!r} to put the results between")
-    brief = [row for row in ROWS if row.label in IN_BRIEF]
-    return f"{before}{BEGIN}\n\n{table(reports, brief)}\n\n{END}{after}"
+    return f"{before}{BEGIN}\n\n{table(reports, [row for row in ROWS if row.brief])}\n\n{END}{after}"
 
 
 def write_results(repository: str | Path) -> list[Path]:
@@ -173,12 +178,11 @@ def write_results(repository: str | Path) -> list[Path]:
     [PosixPath('docs/results.md'), PosixPath('README.md')]
     """
     root = Path(repository)
-    reports = read_reports(root)
+    reports, comparisons = read_reports(root)
     readme, folder = root / "README.md", root / "docs" / "reports"
+    figures = (path.relative_to(folder) for path in folder.glob("*/figures/*.svg"))
     texts = {
-        root / "docs" / "results.md": results_page(
-            reports, (path.relative_to(folder) for path in folder.glob("*/figures/*.svg"))
-        ),
+        root / "docs" / "results.md": results_page(reports, comparisons, figures),
         readme: with_results(readme.read_text(encoding="utf-8"), reports),
     }
     changed = [path for path, text in texts.items() if not path.exists() or path.read_text("utf-8") != text]
@@ -188,19 +192,43 @@ def write_results(repository: str | Path) -> list[Path]:
     return changed
 
 
-def _described(name: str, report: dict[str, Any]) -> str:
-    if not report:
+def render_reports(repository: str | Path) -> None:
+    """Make the pages of the repository's reports again, and those of their figures that it keeps."""
+    from maskoban.evaluation.evaluate import write_report
+
+    for path in sorted(Path(repository).glob("docs/reports/*/report.json")):
+        kept = {each.name for each in path.parent.glob("figures/*")}
+        write_report(read_report(path), path.parent, keep=kept.__contains__, numbers=False)
+
+
+def _described(name: str, report: Report | None) -> str:
+    if report is None:
         return "shipped, but not measured yet"
-    source = report["source"]
-    if "model" not in source:
-        return f"the {source['boards']:,} boards of {source['file']}; [report](reports/{name}/report.html)"
-    how = "; then ".join([f"model {source['name']}, seed {source['seed']}", *drawn_how(source)])
-    return f"{how}; [report](reports/{name}/report.html)"
+    return f"{_source(report)}; [report](reports/{name}/report.html)"
+
+
+def _source(report: Report) -> str:
+    source = report.source
+    if source.model is None:
+        if source.rule is None:
+            return f"the {source.boards:,} boards of {source.file}"
+        rules = {
+            "synth": "`maskoban corpus synth`, solvable by construction",
+            "random": "Boxoban's counts of tiles at random places",
+        }
+        return f"{source.boards:,} boards, {rules[source.rule]}, seed {source.seed}"
+    precision = (source.sampler or {}).get("precision", "fp32")
+    how = [
+        f"model {source.model['name']}, seed {source.seed}"
+        + (f", {precision}" if precision != "fp32" else "")
+    ]
+    return "; then ".join([*how, *sampled_how(source)])
 
 
 if __name__ == "__main__":
     try:
-        for path in write_results(Path.cwd()):
-            print(f"written: {path}")
+        render_reports(Path.cwd())
+        for changed in write_results(Path.cwd()):
+            print(f"written: {changed}")
     except MaskobanError as error:
         sys.exit(str(error))

@@ -1,8 +1,7 @@
-"""Work in stages, each kept in a folder once it is done: what was interrupted goes on where it stopped.
+"""Work in stages, each kept in a folder once it is done, so that interrupted work resumes.
 
-A stage is kept together with what it was made from (settings, and the hash of the boards). When any of that has
-changed it is made again; so a second run of the same command makes nothing, and a different one never
-reuses what does not belong to it.
+A stage is kept together with its inputs (settings, and the hash of the boards), and made again when any of them has
+changed: the same command again makes nothing, and a different one never reuses what does not belong to it.
 """
 
 from __future__ import annotations
@@ -12,10 +11,11 @@ import time
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, TypeVar
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,19 +27,19 @@ T = TypeVar("T")
 
 
 class Stages:
-    """Named results in a folder; ``say`` is told what becomes of each."""
+    """Named results in a folder; ``say`` gets a line for each."""
 
-    def __init__(self, folder: str | Path, say: Callable[[str], None] = lambda sentence: None) -> None:
+    def __init__(self, folder: str | Path, say: Callable[[str], None] = lambda line: None) -> None:
         self.folder, self._say = Path(folder), say
         self.folder.mkdir(parents=True, exist_ok=True)
 
-    def numbers(self, name: str, inputs: Mapping[str, Any], make: Callable[[], Any]) -> Any:
-        """What ``make`` returns (a dataclass or plain values), as plain values, made once.
+    def value(self, name: str, inputs: Mapping[str, Any], kind: type[T], make: Callable[[], T]) -> T:
+        """What ``make`` returns, a value of the type ``kind``, made once and kept as JSON.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     stages = Stages(folder)
-        ...     [stages.numbers("sum", {"of": 3}, lambda: 3 + each) for each in (0, 1)]
+        ...     [stages.value("sum", {"of": 3}, int, lambda: 3 + each) for each in (0, 1)]
         [3, 3]
         """
         path, wanted = self.folder / f"{name}.json", plain(inputs)
@@ -49,11 +49,13 @@ class Stages:
             kept = None
         if kept is not None and kept["inputs"] == wanted:
             self._say(f"{name}: as before")
-            return kept["result"]
+            kept_result: T = from_plain(kind, kept["result"])
+            return kept_result
         result = plain(self._made(name, make))
         with atomic_file(path) as file:
             file.write(json.dumps({"inputs": wanted, "result": result}, ensure_ascii=False).encode())
-        return result
+        made: T = from_plain(kind, result)
+        return made
 
     def arrays(self, name: str, inputs: Mapping[str, Any], make: Callable[[], Arrays]) -> Arrays:
         """The arrays that ``make`` returns by name, made once.
@@ -85,9 +87,9 @@ class Stages:
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses and mappings as JSON has them, so that a result is the same new and read again.
+    """Dataclasses, mappings and arrays as JSON has them.
 
-    >>> from maskoban.evaluation.shares import share_of
+    >>> from maskoban.evaluation.measures.share import share_of
     >>> plain({250: share_of(0, 1)})
     {'250': {'count': 0, 'total': 1, 'share': 0.0, 'low': 0.0, 'high': 0.7934506856227626}}
     """
@@ -100,6 +102,28 @@ def _as_json(value: Any) -> Any:
     if isinstance(value, np.generic | np.ndarray):
         return value.tolist()
     raise TypeError(f"no JSON for {type(value)}")
+
+
+def from_plain(kind: Any, data: Any) -> Any:
+    """The value of a type whose `plain` form this is. Fields that a dataclass does not have are left out.
+
+    >>> from_plain(dict[int, float | None], {"250": 1.5, "500": None})
+    {250: 1.5, 500: None}
+    """
+    origin, of = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        if data is None and NoneType in of:
+            return None
+        return from_plain(next(each for each in of if each is not NoneType), data)
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        known = (each.name for each in fields(kind) if each.name in data)
+        return kind(**{name: from_plain(hints[name], data[name]) for name in known})  # type: ignore[operator]
+    if origin is list:
+        return [from_plain(of[0], each) for each in data]
+    if origin is dict:
+        return {from_plain(of[0], key): from_plain(of[1], each) for key, each in data.items()}
+    return kind(data) if kind in (int, float) else data
 
 
 def fingerprint(*arrays: NDArray[Any] | None) -> str:

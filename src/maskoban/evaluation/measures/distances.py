@@ -1,4 +1,4 @@
-"""Is it memorised: how many cells separate a board from the nearest of the training levels.
+"""Memorisation: how many cells separate a board from the nearest of the training levels.
 
 The player is erased before boards are compared, for it can walk about without changing the puzzle.
 """
@@ -16,19 +16,21 @@ from maskoban._util.progress import bar
 from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, Tokens, ids
 from maskoban.boards import corpus as corpora
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.shares import Share, share_of
+from maskoban.evaluation.measures.share import Share, share_of
 from maskoban.solving.solver import threads_for
 
 
 @dataclass(frozen=True)
 class Distances:
-    """What the distances of a sample amount to; ``histogram[d]`` boards are d cells from their nearest."""
+    """Distances to the nearest of ``corpus_levels``; ``histogram[d]`` boards are d cells from theirs."""
 
     median: float
     mean: float
     exact: int
     within_five: Share
     histogram: list[int]
+    corpus_levels: int | None = None
+    same_puzzle: Share | None = None  # boards that are a level turned, mirrored or shifted
 
 
 def training_levels(corpus: str | Path = "boxoban-medium-train") -> Tokens:
@@ -98,8 +100,10 @@ def same_puzzles(boards: Tokens, corpus: Tokens) -> Share:
     return share_of(sum(each in known for each in ids(boards)), len(boards))
 
 
-def measure_distances(distances: NDArray[np.int32]) -> Distances:
-    """Median, mean, exact reproductions (distance 0) and near ones (within five cells).
+def measure_distances(
+    distances: NDArray[np.int32], corpus_levels: int | None = None, same_puzzle: Share | None = None
+) -> Distances:
+    """Median, mean, exact copies (distance 0) and near ones (within five cells).
 
     >>> found = measure_distances(np.array([0, 4, 12, 12], np.int32))
     >>> found.median, found.mean, found.exact, found.within_five.share
@@ -113,4 +117,6 @@ def measure_distances(distances: NDArray[np.int32]) -> Distances:
         exact=int((distances == 0).sum()),
         within_five=share_of(int((distances <= 5).sum()), len(distances)),
         histogram=np.bincount(distances).tolist(),
+        corpus_levels=corpus_levels,
+        same_puzzle=same_puzzle,
     )

@@ -1,4 +1,4 @@
-"""How a model learned: losses from a run's log, and the solvability of the boards it drew on the way."""
+"""A training run: losses from its log, and the solvability of the boards it sampled on the way."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from maskoban.boards import Tokens, read_boards
 from maskoban.errors import FileError, MaskobanError
-from maskoban.evaluation.shares import Share, share_of
+from maskoban.evaluation.measures.share import Share, share_of
 from maskoban.solving import Limits, solve_many
 
 
@@ -24,7 +24,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """How many of the boards drawn at a step can be solved."""
+    """How many of the boards sampled at a step are solvable."""
 
     step: int
     solvable: Share
@@ -77,8 +77,8 @@ def read_training(log: str | Path, limits: Limits | None = None) -> Training:
                 solved = solve_many(boards, limits=limits, solutions=False).solved
                 share = share_of(int(solved.sum()), len(solved))
             elif logged:
-                drawn = settings["sample_boards"]
-                share = share_of(round(entry["solvable"] * drawn), drawn)
+                count = settings["sample_boards"]
+                share = share_of(round(entry["solvable"] * count), count)
             else:
                 missing.append(file.name)
                 continue

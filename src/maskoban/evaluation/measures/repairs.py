@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from maskoban._util.progress import OnProgress
 from maskoban.boards import Tokens
-from maskoban.evaluation.shares import Share, share_of
+from maskoban.evaluation.measures.share import Share, share_of
 from maskoban.solving import Limits, Results, repair_many
 
 

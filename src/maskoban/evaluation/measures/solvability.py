@@ -10,7 +10,7 @@ import numpy as np
 from maskoban.boards import Tokens
 from maskoban.boards.tiles import object_counts, tile_counts
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.shares import Share, share_of
+from maskoban.evaluation.measures.share import Share, share_of
 from maskoban.solving import Results
 
 

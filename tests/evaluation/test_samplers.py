@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from maskoban.diffusion.sampler import SamplerConfig
-from maskoban.evaluation.patterns import pattern_jsd
+from maskoban.evaluation.measures.patterns import pattern_jsd
+from maskoban.evaluation.measures.samplers import TEMPERATURES, explicit, measure_setting, sampler_configs
 from maskoban.evaluation.reference import load_reference, measure_reference
-from maskoban.evaluation.sweeps import TEMPERATURES, explicit, measure_setting, settings
 from maskoban.solving import Limits, solve
 
 from .boards import EASY, EXPERT, NO_PLAYER, ONE_WALL, SOLVABLE, drawn
@@ -17,17 +17,17 @@ from .recall import recalling_model
 def test_the_models_own_way_is_in_every_comparison() -> None:
     model = recalling_model()
     own = SamplerConfig(steps=25)
-    for configs in settings(model).values():
+    for configs in sampler_configs(model).values():
         assert own in [explicit(config, 25) for config in configs]
-    assert [config.temperature for config in settings(model)["temperature"]] == list(TEMPERATURES)
+    assert [config.temperature for config in sampler_configs(model)["temperature"]] == list(TEMPERATURES)
 
 
 def test_only_a_model_with_a_critic_is_compared_with_it() -> None:
-    assert "critic" not in settings(recalling_model(critic=False))
+    assert "critic" not in sampler_configs(recalling_model(critic=False))
     model = recalling_model()
-    configs = settings(model)["critic"]
+    configs = sampler_configs(model)["critic"]
     assert [(each.critic, each.sweeps) for each in configs] == [(False, 0), (False, 1), (True, 0), (True, 1)]
-    others = (configs for name, configs in settings(model).items() if name != "critic")
+    others = (configs for name, configs in sampler_configs(model).items() if name != "critic")
     assert not any(config.critic for configs in others for config in configs)
 
 

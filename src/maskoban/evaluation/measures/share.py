@@ -1,9 +1,13 @@
-"""A share of boards, with how far chance could have moved it."""
+"""Shares and means over boards, with their 95 % intervals."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 #: The normal quantile of a two-sided 95 % interval.
 Z95 = 1.959963984540054
@@ -16,6 +20,15 @@ class Share:
     count: int
     total: int
     share: float | None
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over boards."""
+
+    mean: float
     low: float
     high: float
 
@@ -39,3 +52,15 @@ def share_of(count: int, total: int) -> Share:
     low = 0.0 if count == 0 else (middle - reach) / scale
     high = 1.0 if count == total else (middle + reach) / scale
     return Share(count, total, p, low, high)
+
+
+def mean_of(numbers: NDArray[np.integer[Any]], most: float) -> Mean:
+    """The mean of numbers from 0 to ``most``, with the interval mean ± 1.96 s / sqrt(n), s the standard deviation.
+
+    >>> mean_of(np.array([1, 2]), 9).mean
+    1.5
+    """
+    mean = float(numbers.mean())
+    # One number says nothing about how much they differ: then any mean is possible.
+    reach = Z95 * float(numbers.std(ddof=1)) / sqrt(len(numbers)) if len(numbers) > 1 else most
+    return Mean(mean, max(0.0, mean - reach), min(most, mean + reach))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.training_log import Loss, read_training
+from maskoban.evaluation.measures.training import Loss, read_training
 
 from .boards import NO_PLAYER, ONE_WALL, SOLVABLE, drawn
 

@@ -1,4 +1,4 @@
-"""How the way of drawing matters: temperature, the order of the reveal, fewer steps, polish sweeps, a critic."""
+"""Samplers of one model compared: temperatures, unmasking orders, steps, Gibbs sweeps, the critic."""
 
 from __future__ import annotations
 
@@ -10,46 +10,46 @@ from maskoban.boards import Tokens
 from maskoban.diffusion.denoiser import interior_cells
 from maskoban.diffusion.model import Model
 from maskoban.diffusion.sampler import SamplerConfig
-from maskoban.evaluation.difficulty import efforts_unknown
-from maskoban.evaluation.patterns import has_windows, jsd_ratio, pattern_jsd
+from maskoban.evaluation.measures.difficulty import efforts_unknown
+from maskoban.evaluation.measures.patterns import has_windows, jsd_ratio, pattern_jsd
+from maskoban.evaluation.measures.share import Mean, Share, share_of
+from maskoban.evaluation.measures.tiles import count_tiles
 from maskoban.evaluation.reference import Reference
-from maskoban.evaluation.shares import Share, share_of
-from maskoban.evaluation.tiles import Mean, count_tiles
 from maskoban.solving import Limits, Results, solve_many
 
 #: The paper's range, and one step beyond the model's own temperature.
 TEMPERATURES = (0.6, 0.7, 0.8, 0.9, 1.0, 1.1)
 
-#: Cells revealed at once, and sweeps over the finished board.
+#: Cells unmasked at once, and Gibbs sweeps over the finished board.
 CELLS_A_STEP = (16, 8, 4, 2, 1)
 SWEEPS = (1, 2)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Boards drawn in one way. The divergence is of the first ``jsd_boards``, a size of the held-out curve."""
+    """Boards of one sampler. The divergence is of the first ``jsd_boards``, a size of the held-out curve."""
 
     temperature: float
     order: str
     steps: int
-    polish: int
-    critic: float | None  # the c by which one kept boards, where one was asked
-    attempts: float  # a board, on average
+    sweeps: int
     evaluations: float  # of the network and its critic, for one board on average
     boards: int
     solvable: Share
     walls: Mean
-    median_effort: float | None  # of the boards that can be solved, where their efforts say what it is
+    median_effort: float | None  # of the solvable boards; None where unknown efforts decide it
     jsd_boards: int | None
     jsd: float | None
     jsd_ratio: float | None
+    critic: float | None = None  # the bound c of its rejection sampling, where it is used
+    attempts: float = 1.0  # a board, on average
 
 
-def settings(model: Model) -> dict[str, list[SamplerConfig]]:
+def sampler_configs(model: Model) -> dict[str, list[SamplerConfig]]:
     """The sampler configs of each comparison: one field of ``plain`` varies, and the critic with it.
 
     >>> from maskoban.diffusion.loading import load
-    >>> [config.steps for config in settings(load())["steps"]]
+    >>> [config.steps for config in sampler_configs(load())["steps"]]
     [4, 8, 16, 32, 64]
     """
     cells = len(interior_cells(model.denoiser))
@@ -57,7 +57,7 @@ def settings(model: Model) -> dict[str, list[SamplerConfig]]:
         "temperature": [SamplerConfig(temperature=temperature) for temperature in TEMPERATURES],
         "order": [SamplerConfig(order="uniform"), SamplerConfig(order="confidence")],
         "steps": [SamplerConfig(steps=max(1, cells // each)) for each in CELLS_A_STEP],
-        "polish": [SamplerConfig(sweeps=sweeps) for sweeps in (0, *SWEEPS)],
+        "sweeps": [SamplerConfig(sweeps=sweeps) for sweeps in (0, *SWEEPS)],
     }
     if model.critic is not None:
         found["critic"] = [
@@ -84,7 +84,7 @@ def measure_setting(
     attempts: float = 1,
     critic: float | None = None,
 ) -> Setting:
-    """The measures of boards that were drawn in this way, each in so many attempts on average.
+    """The measures of the boards of a sampler, each sampled in so many attempts on average.
 
     >>> from maskoban.evaluation.reference import load_reference
     >>> board = np.array([[[0] * 5, [0, 2, 3, 4, 0], [0] * 5]], np.uint8)
@@ -101,7 +101,7 @@ def measure_setting(
         temperature=config.temperature,
         order=config.order,
         steps=steps,
-        polish=config.sweeps,
+        sweeps=config.sweeps,
         critic=critic,
         attempts=attempts,
         evaluations=config.cost(cells, attempts),

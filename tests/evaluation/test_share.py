@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from maskoban.evaluation.shares import Z95, Share, share_of
+from maskoban.evaluation.measures.share import Z95, Share, share_of
 
 
 @pytest.mark.parametrize(("count", "total"), [(1, 3), (38_700, 50_000), (5, 50_000), (49_999, 50_000)])

@@ -1,0 +1,1 @@
+"""One file a measure: plain functions on arrays of boards that return small values."""
