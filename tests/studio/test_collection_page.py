@@ -188,7 +188,7 @@ def test_what_went_in_comes_out_again_however_much_it_is(page: Page, tmp_path: P
     boards = sorted(board[:-short] for board in across for short in range(1, 11))
     page.evaluate(
         """async (boards) => {
-            const { collection } = await import("/store.js");
+            const { collection } = await import("./store.js");
             collection.add(boards.map((board, i) => ({ board, title: `${i} ` + "W".repeat(1500) })));
         }""",
         boards,

@@ -79,7 +79,7 @@ def test_nothing_sticks_out_at_any_size(browser: Browser, studio: str, theme: An
     paste(page, ROOM)
     page.evaluate(
         """async (room) => {
-            const { collection } = await import("/store.js");
+            const { collection } = await import("./store.js");
             const wider = (i) => room.replace("#", "#".repeat(1 + (i % 50))) + "\\n#".repeat(Math.floor(i / 50));
             collection.add(Array.from({ length: 120 }, (_, i) => ({ board: wider(i), title: "W".repeat(200) })));
         }""",
@@ -185,7 +185,7 @@ def test_boards_look_as_in_all_other_pictures(page: Page) -> None:
     texts = [str(Level(board)) for board in boards]
     found = page.evaluate(
         """async (texts) => {
-            const { looks, parse } = await import("/board.js");
+            const { looks, parse } = await import("./board.js");
             return texts.map((text) => [...looks(parse(text))]);
         }""",
         texts,

@@ -1,13 +1,13 @@
 // Collection: the boards people keep, in the browser's storage.
 
-import { ask } from "./api.js";
+import { MAX_BYTES, writeLevels } from "./api.js";
 import { parse } from "./board.js";
 import { $, button, download, el, enable, onUndoKey, plural, toast } from "./dom.js";
 import { FULL, best, collection, onStored, pushesOf } from "./store.js";
 import { BoardView } from "./view.js";
 
 const EMPTY = el("p", { className: "empty", textContent: "Nothing kept yet. Keep boards from Watch, Play or Draw." });
-const MAX_BYTES = 600_000, MAX_TITLE = 1000, MAX_COMMENT = 10_000; // what the server takes at once, with room to spare
+const MAX_TITLE = 1000, MAX_COMMENT = 10_000; // what the server takes
 const cards = new Map(); // by board
 const removed = new Set(); // what puts back each board that was taken out
 let open;
@@ -115,8 +115,7 @@ async function exportAll() {
   try {
     const all = parts();
     for (const [i, levels] of all.entries()) {
-      const { content } = await ask("convert", { levels, to: "sok" });
-      download(content, all.length > 1 ? `collection-${i + 1}.sok` : "collection.sok");
+      download(await writeLevels(levels, "sok"), all.length > 1 ? `collection-${i + 1}.sok` : "collection.sok");
     }
   } catch (error) {
     toast(error.message);

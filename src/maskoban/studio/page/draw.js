@@ -1,6 +1,6 @@
 // Draw: paint tiles or ?, let the model fill the rest, let the solver say what it thinks.
 
-import { ask, askFile, listen, onConnection } from "./api.js";
+import * as api from "./api.js";
 import { FLOOR, GOAL, MASK, NAMES, PLAYER_ON_GOAL, arrowTo, copy, filled, format, has, line, parse, resized } from "./board.js";
 import { $, Newest, button, copyText, download, el, enable, judgementNode, onUndoKey, plural, toast } from "./dom.js";
 import { linkTo } from "./share.js";
@@ -53,7 +53,7 @@ export function start({ open, keepBoard, importDialog }) {
       toast(error.message);
     }
   };
-  onConnection((there) => there && judge());
+  api.onConnection((there) => there && judge());
   try {
     set(parse(table.recall("draw")));
   } catch {
@@ -190,7 +190,7 @@ function judge() {
   judging.run(async (signal) => {
     await new Promise((resolve) => setTimeout(resolve, 150));
     signal.throwIfAborted();
-    say(judgementNode(await ask("rate", { board: format(board) }, signal)));
+    say(judgementNode(await api.rate({ board: format(board) }, signal)));
   }).catch((error) => say(error.message));
 }
 
@@ -200,24 +200,20 @@ async function complete() {
   let cards = [];
   enable($("complete"), false);
   try {
-    await completing.run((signal) =>
-      listen("complete", { board: given, count: SUGGESTIONS }, (name, data) => {
-        if (name === "start") {
+    await completing.run(async (signal) => {
+      for await (const data of api.complete({ board: given, count: SUGGESTIONS }, signal)) {
+        if (data.type === "start") {
           cards = Array.from({ length: SUGGESTIONS }, (_, i) => suggestion(i, given));
           shelf.replaceChildren(...cards.map((one) => one.node));
-        } else if (name === "commit")
+        } else if (data.type === "commit")
           data.numbers.forEach((number, i) => {
             const one = cards[number];
             one.board.cells[data.cells[i]] = data.tiles[i];
             one.view.show(one.board, { fresh: [data.cells[i]] });
           });
-        else if (name === "judged") cards[data.number].finish(data);
-        else if (name === "error") {
-          shelf.replaceChildren();
-          toast(data.message);
-        }
-      }, signal),
-    );
+        else if (data.type === "judged") cards[data.number].finish(data);
+      }
+    });
   } catch (error) {
     shelf.replaceChildren(); // half-drawn boards are no suggestions
     say(error.message);
@@ -246,7 +242,7 @@ async function repair() {
   judging.cancel();
   say("Looking for a wall to take away…");
   try {
-    const found = await repairing.run((signal) => ask("repair", { board: format(board), walls: 2 }, signal));
+    const found = await repairing.run((signal) => api.repair({ board: format(board) }, signal));
     if (!found) return;
     if (found.verdict === "repaired") {
       cure = found.walls[0].map(([row, column]) => row * board.width + column);
@@ -277,10 +273,10 @@ async function exportAs(kind) {
   const text = format(board);
   if (kind === "xsb" || kind === "sok") {
     const level = { board: text, title: title() || "maskoban", solutions: [best.of(text)].filter(Boolean) };
-    const { content } = await ask("convert", { levels: [level], to: kind });
+    const content = await api.writeLevels([level], kind);
     download(content, `board.${kind}`);
   } else if (kind === "png" || kind === "gif") {
-    download(await askFile("picture", { board: text, format: kind }), `board.${kind}`);
+    download(await api.picture({ board: text, format: kind }), `board.${kind}`);
   } else if (kind === "link") {
     await copyText(linkTo(text));
     toast("The link is copied. It carries the board in its address.");

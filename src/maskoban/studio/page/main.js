@@ -1,6 +1,6 @@
 // The page as a whole: its parts, which of them is shown, light and dark, and whether the server is there.
 
-import { health, onConnection } from "./api.js";
+import { connect, onConnection } from "./api.js";
 import { PLAYER } from "./board.js";
 import * as collectionPart from "./collection.js";
 import { $, toast } from "./dom.js";
@@ -74,10 +74,10 @@ for (const button of document.querySelectorAll("[data-tab]")) button.onclick = (
 $("skip").onclick = (event) => (event.preventDefault(), $("main").focus());
 onConnection((there) => {
   $("offline").hidden = there;
-  if (there) health().then((well) => well && toast("The server is back."), (error) => toast(error.message));
+  if (there) connect().then(() => toast("The server is back."), (error) => toast(error.message));
 });
 for (const part of [watchPart, playPart, drawPart, collectionPart, importing]) part.start(does);
 addEventListener("hashchange", route);
 route();
-health().catch((error) => toast(error.message));
+connect().catch((error) => toast(error.message));
 document.documentElement.dataset.ready = "true";

@@ -1,6 +1,6 @@
 // Play: keys, clicks, drags and swipes become steps; the server is asked for par, hints and warnings.
 
-import { ask, onConnection } from "./api.js";
+import { deadCells, onConnection, rate as rateBoard, solve } from "./api.js";
 import { format, parse } from "./board.js";
 import { $, Newest, copyText, enable, plural, toast } from "./dom.js";
 import { Game } from "./game.js";
@@ -90,7 +90,7 @@ export function load(board, name = "", saved = null) {
 
 function rate() {
   rating.run(async (signal) => {
-    const { verdict, pushes, reason, word } = await ask("rate", { board: text }, signal);
+    const { verdict, pushes, reason, word } = await rateBoard({ board: text }, signal);
     $("par").textContent = pushes ?? "–";
     $("par").title = verdict === "solved" ? `Fewest pushes, by the solver; ${word ?? "not rated"}` : `${verdict} ${reason}`;
     if (verdict === "malformed") trouble = `This board cannot be played: ${reason}.`;
@@ -174,7 +174,7 @@ function look() {
     if (trouble || game.solved || !$("warn").checked || !game.at) return;
     await new Promise((resolve) => setTimeout(resolve, 250));
     signal.throwIfAborted();
-    const { verdict } = await ask("solve", { board: format(game.board()), seconds: 5 }, signal);
+    const { verdict } = await solve({ board: format(game.board()) }, signal);
     if (verdict === "unsolvable") say("From here it cannot be solved any more. Undo goes back.");
   }).catch(() => {});
 }
@@ -202,8 +202,8 @@ async function solution(asking) {
   try {
     const board = format(game.board());
     const found = await asking.run(async (signal) => {
-      const short = await ask("solve", { board, mode: "pushes", seconds: 5 }, signal);
-      return short.verdict === "unknown" ? ask("solve", { board, seconds: 10 }, signal) : short;
+      const short = await solve({ board, mode: "pushes" }, signal);
+      return short.verdict === "unknown" ? solve({ board, seconds: 10 }, signal) : short;
     });
     if (!found) return null;
     if (found.solution === null)
@@ -377,9 +377,9 @@ function shade() {
   if (!$("shade").checked || dead) return draw();
   const of = text;
   shading.run(async (signal) => {
-    const found = await ask("dead-cells", { board: text }, signal);
+    const found = await deadCells({ board: text }, signal);
     if (of !== text) return;
-    dead = found.dead.map(([row, column]) => row * game.start.width + column);
+    dead = found.map(([row, column]) => row * game.start.width + column);
     draw();
   }).catch((error) => say(error.message));
 }

@@ -5,7 +5,7 @@ import { parse } from "./board.js";
 export function linkTo(board) {
   const runs = board.replace(/ /g, "-").replace(/\n/g, "|").replace(/(.)\1{2,}/g, (run, letter) => run.length + letter);
   const code = btoa(runs).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
-  return `${location.origin}/#board=${code}`;
+  return `${location.href.split(/[?#]/)[0]}#board=${code}`;
 }
 
 export function boardIn(hash) {

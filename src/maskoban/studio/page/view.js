@@ -8,7 +8,7 @@ export const tilesReady = new Promise((resolve, reject) => {
   sheet.onload = resolve;
   sheet.onerror = reject;
 });
-sheet.src = "/tiles.svg";
+sheet.src = "tiles.svg";
 
 const scaled = new Map();
 function sprites(cell) {

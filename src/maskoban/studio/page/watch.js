@@ -1,6 +1,6 @@
 // Watch: boards appear while they are sampled; every moment of it can be looked at again.
 
-import { listen, model } from "./api.js";
+import { generate as sample, model } from "./api.js";
 import { NAMES, arrowTo, copy, format, parse } from "./board.js";
 import { $, Newest, button, el, enable, judgementNode, plural, toast } from "./dom.js";
 import { keep, recall, session } from "./store.js";
@@ -10,7 +10,7 @@ const sampling = new Newest();
 let does; // what other parts of the page do
 let cards = []; // a card a board that is wanted; with a filter, a card may show several boards one after the other
 let byNumber = new Map(); // the cards by the number of the board they show
-let events = []; // everything the server sent, as [name, data]
+let events = []; // everything that was heard
 let step = 0, shown = 0; // commits so far, and the one that is shown
 let evaluations = 0; // of one attempt
 let playing = null;
@@ -29,7 +29,7 @@ export function start(parts) {
   addEventListener("pointerdown", (event) => event.target.closest?.("#watch-boards canvas") ?? hideChances());
   addEventListener("keydown", (event) => event.key === "Escape" && hideChances());
   // What this window sampled last is shown again.
-  for (const [name, data] of recall("watch", [], session)) hear(name, data, false);
+  for (const event of recall("watch", [], session)) hear(event, false);
   if (cards.length) show(step);
   stopped();
   addEventListener("pagehide", remember); // perhaps while sampling
@@ -69,7 +69,9 @@ async function generate(form) {
   $("watch-stop").hidden = false;
   $("watch").setAttribute("aria-busy", "true");
   try {
-    await sampling.run((signal) => listen("generate", request, hear, signal));
+    await sampling.run(async (signal) => {
+      for await (const event of sample(request, signal)) hear(event);
+    });
   } catch (error) {
     toast(error.message);
   }
@@ -82,7 +84,8 @@ async function generate(form) {
   $("watch").removeAttribute("aria-busy");
 }
 
-function hear(name, data, live = true) {
+function hear(data, live = true) {
+  const name = data.type;
   const following = live && shown === step && !playing;
   if (name === "start") {
     // Only now: without a server, the boards from before stay.
@@ -113,10 +116,8 @@ function hear(name, data, live = true) {
     if (live) draw(one);
   } else if (name === "end") {
     summary(data);
-  } else if (name === "error") {
-    return toast(data.message);
   }
-  events.push([name, data]);
+  events.push(data);
 }
 
 const remember = () => keep("watch", events, session);
@@ -143,7 +144,7 @@ function tell(one) {
 }
 
 function summary({ kept, sampled }) {
-  const attempts = events.filter(([name]) => name === "attempt").reduce((sum, [, data]) => sum + data.numbers.length, 0);
+  const attempts = events.filter((each) => each.type === "attempt").reduce((sum, each) => sum + each.numbers.length, 0);
   const left = kept < cards.length ? ` Only ${kept} of ${plural(sampled, "board")} matched; that is where it stops.` : "";
   const solved = cards.filter((one) => one.solved && one.kept).length;
   $("watch-summary").textContent =
