@@ -30,7 +30,7 @@ def known() -> Iterator[str]:
         yield address
 
 
-#: The backends of the page, and the fixture that gives the address of each. Tests of ``studio`` and ``page`` run with all.
+#: The backends of the page, and the fixture with the address of each. Tests of ``studio`` and ``page`` run with all.
 BACKENDS = {"server": "known"}
 
 

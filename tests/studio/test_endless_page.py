@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import datetime
@@ -13,6 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from maskoban.boards import Level
 from maskoban.solving import solve
 from tests.studio.browsing import ROOM, link, middle, person, play, shows
+from tests.studio.serving import Known, held
 
 NOON = datetime(2026, 11, 18, 12)
 CORRIDOR = "#######\n#@$  .#\n#######"
@@ -330,3 +332,45 @@ def test_boards_of_a_difficulty_nobody_draws_are_given_up(known: str, browser: B
     expect(page.locator("#board-name")).to_contain_text("easy")
     expect(page.locator("#par")).to_have_text("3")
     page.context.close()
+
+
+def test_boards_drawn_ahead_are_there_without_the_model(page: Page, studio: str) -> None:
+    page.wait_for_function("() => JSON.parse(localStorage['maskoban.pool'] ?? '[]').length >= 3")
+    page.route("**/api/generate/**", lambda route: route.abort())
+    canvas, seen = page.locator("#play-board"), {page.locator("#play-board").get_attribute("data-board")}
+    for number in range(3):
+        page.click("#next")
+        expect(page.locator("#par")).to_have_text(re.compile(r"^\d+$"))
+        seen.add(canvas.get_attribute("data-board"))
+        assert len(seen) == number + 2
+    page.complaints.clear()  # type: ignore[attr-defined]  # the browser's own remark on what was cut off
+
+
+def test_where_none_was_drawn_ahead_one_sees_it_being_drawn(browser: Browser) -> None:
+    denoiser = Known(allowed=20)
+    with held(denoiser) as address:
+        # A board that waits, but is of another difficulty.
+        waiting = {"board": ROOM, "title": "Other", "word": "expert", "pushes": 5}
+        stored = {"maskoban.pool": [waiting], "maskoban.difficulty": "easy"}
+        items = [{"name": name, "value": json.dumps(value)} for name, value in stored.items()]
+        page = person(
+            browser,
+            address,
+            storage_state={"cookies": [], "origins": [{"origin": address, "localStorage": items}]},
+        )
+        canvas, welcome = page.locator("#play-board"), page.locator("#play-board").get_attribute("data-board")
+        page.click("#next")
+        expect(page.locator("#play-message")).to_have_text("The model draws a board…")
+        denoiser.allow(1)
+        page.wait_for_function(
+            "() => document.getElementById('play-board').dataset.board.split('?').length === 44"
+        )
+        page.keyboard.press("ArrowLeft")  # this is no board to move on yet
+        expect(page.locator("#moves")).to_have_text("0")
+        page.keyboard.press("Escape")
+        expect(canvas).to_have_attribute("data-board", welcome or "")
+        page.click("#next")
+        denoiser.allow()
+        expect(page.locator("#par")).to_have_text("3")
+        assert page.complaints == []  # type: ignore[attr-defined]
+        page.context.close()

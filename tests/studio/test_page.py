@@ -234,6 +234,19 @@ def test_boards_look_as_in_all_other_pictures(page: Page) -> None:
             assert looks(board.astype(np.uint8)).ravel().tolist() == seen
 
 
+def test_tiles_are_dark_in_the_dark_theme(browser: Browser, studio: str) -> None:
+    page = person(browser, studio, link(ROOM), color_scheme="light")
+    floor = """() => {
+        const canvas = document.getElementById("play-board"), cell = canvas.width / 8;
+        const [red, green, blue] = canvas.getContext("2d").getImageData(1.5 * cell, 3.5 * cell, 1, 1).data;
+        return red + green + blue;
+    }"""
+    page.wait_for_function(f"() => ({floor})() > 600")
+    page.click("#theme")
+    page.wait_for_function(f"() => ({floor})() < 300")
+    page.context.close()
+
+
 def test_the_page_works_where_the_browser_keeps_nothing(browser: Browser, studio: str) -> None:
     context = browser.new_context()
     page = context.new_page()

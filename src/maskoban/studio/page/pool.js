@@ -53,9 +53,8 @@ export async function fill() {
   try {
     while (waiting || (wanted() && short() && vain < PATIENCE.ahead)) {
       if (vain === PATIENCE.waited) throw new Error(`${vain} boards were drawn, and none is ${wish}.`);
-      const before = shelf.length;
-      for await (const event of generate({ count: 1, only_solvable: true })) hear(event);
-      vain = shelf.length > before && suits(shelf.at(-1)) ? 0 : vain + 1;
+      vain += 1;
+      for await (const event of generate({ count: 1, only_solvable: true })) if (hear(event)) vain = 0;
     }
   } catch (error) {
     waiting?.reject(error);
@@ -65,6 +64,7 @@ export async function fill() {
 }
 
 let board = null, blank = null;
+// True for a board that suits.
 function hear(event) {
   if (event.type === "start") blank = parse(event.board);
   else if (event.type === "boards" || (event.type === "attempt" && !event.accepted[0])) board = copy(blank);
@@ -73,19 +73,20 @@ function hear(event) {
     if (waiting) onDraw(board);
   } else if (event.type === "judged" && event.judgement.verdict === "solved") {
     const { title, judgement } = event;
-    add({ board: event.board, title, word: judgement.word, pushes: judgement.pushes });
+    return add({ board: event.board, title, word: judgement.word, pushes: judgement.pushes });
   }
+  return false;
 }
 
 function add(entry) {
   shelf = recall("pool", shelf);
-  if (shelf.some((each) => each.board === entry.board)) return;
-  if (shelf.filter((each) => each.word === entry.word).length >= MOST) return;
-  shelf.push(entry);
+  if (shelf.some((each) => each.board === entry.board)) return false;
   if (waiting && suits(entry)) {
-    const { resolve } = waiting;
+    waiting.resolve(entry);
     waiting = null;
-    return resolve(take());
+  } else if (shelf.filter((each) => each.word === entry.word).length < MOST) {
+    shelf.push(entry);
+    keep("pool", shelf);
   }
-  keep("pool", shelf);
+  return suits(entry);
 }
