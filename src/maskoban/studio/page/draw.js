@@ -260,6 +260,7 @@ async function complete() {
           all = data.evaluations;
           cards = Array.from({ length: SUGGESTIONS }, (_, i) => suggestion(i, copy(placed.board), back));
           shelve(cards.map((one) => one.node));
+          $("complete-progress").hidden = false;
           $("completions").scrollIntoView({ block: "nearest" });
         } else if (data.type === "commit") {
           const fresh = new Map();
@@ -280,6 +281,7 @@ async function complete() {
   }
   $("completions").hidden = !$("suggestions").children.length;
   $("complete-progress").value = 0;
+  $("complete-progress").hidden = true;
   const focused = document.activeElement === $("complete-stop");
   $("complete-stop").hidden = true;
   $("complete").hidden = false;
