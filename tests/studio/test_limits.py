@@ -45,7 +45,7 @@ HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("an RLE bomb", "convert", {"content": "999999999#\n@$."}, 422, "more than 64 cells in a row"),
     ("a count of a million digits", "convert", {"content": "9" * 150_000 + "#"}, 422, "more than 64 cells"),
     ("rows without end", "convert", {"content": "#|" * 10_000}, 422, "more than 64 rows"),
-    ("an RLE bomb of solutions", "convert", {"content": RLE_BOMB}, 422, "letters once unpacked"),
+    ("an RLE bomb of solutions", "convert", {"content": RLE_BOMB}, 422, "a run of more than 64 moves"),
     ("deep XML", "convert", {"content": "<a>" * 50_000}, 422, "content"),
     ("no level", "convert", {"content": "hello"}, 422, "no level in it"),
     ("no base64", "convert", {"content": "???", "encoding": "base64"}, 422, "not base64"),

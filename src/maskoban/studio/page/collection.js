@@ -21,6 +21,7 @@ export function start(does) {
   $("import-here").onclick = does.importDialog;
   $("export-all").onclick = exportAll;
   $("print").onclick = printSheet;
+  addEventListener("afterprint", () => $("sheet").replaceChildren());
   $("page-back").onclick = () => turn(-1);
   $("page-on").onclick = () => turn(1);
   const form = $("finding");

@@ -104,8 +104,8 @@ export function load(board, name = "", date = "") {
   finishQueue();
   halt();
   if (same) {
-    if (name) Object.assign(current(), { title: name, date });
-    title = current().title;
+    if (name) current().title = title = name;
+    if (date) current().date = date;
     if (!game.solved) return after();
     return restart();
   }
