@@ -19,6 +19,7 @@ const KEYS = {
 const WORDS = { l: "left", u: "up", r: "right", d: "down" };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
+const STUCK = "This box cannot be pushed from here.";
 const DOUBLE_CLICK = 400; // milliseconds
 const MAX_TRAIL = 200; // boards to go back to
 
@@ -496,7 +497,8 @@ function take(box) {
   chosen = box;
   routes = game.routes(box);
   hintCells = null;
-  if (!routes.size && !game.solved) say("This box cannot be pushed from here.");
+  if (!routes.size && !game.solved) say(STUCK);
+  else if ($("play-message").textContent === STUCK) say(trouble); // that was another box
   draw();
 }
 
