@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from datetime import datetime
 from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, expect
@@ -25,10 +26,23 @@ ROOM = """
 BLOCKED = "#######\n#@$#.##\n#######"
 
 
-def person(browser: Browser, studio: str, path: str = "/", **options: Any) -> Page:
-    """Somebody with a browser of their own, who minds every error in the console."""
+def person(
+    browser: Browser,
+    studio: str,
+    path: str = "/",
+    first_visit: bool = False,
+    at: datetime | None = None,
+    **options: Any,
+) -> Page:
+    """Somebody with a browser of their own, who minds every error in the console.
+
+    Watch draws boards on a first visit; here it was visited before, and what it does is what the test asks for. With
+    ``at`` it is always that time.
+    """
     context = browser.new_context(**{"reduced_motion": "reduce", **options})
     context.set_default_timeout(1000 * PATIENCE)
+    if not first_visit:
+        context.add_init_script("sessionStorage['maskoban.watch'] ??= '[]'")
     page = context.new_page()
     page.complaints = []  # type: ignore[attr-defined]
     page.on("pageerror", lambda error: page.complaints.append(str(error)))  # type: ignore[attr-defined]
@@ -36,6 +50,8 @@ def person(browser: Browser, studio: str, path: str = "/", **options: Any) -> Pa
         "console",
         lambda said: page.complaints.append(said.text) if said.type == "error" else None,  # type: ignore[attr-defined]
     )
+    if at is not None:
+        page.clock.set_fixed_time(at)
     page.goto(studio + path)
     expect(page.locator("html[data-ready]")).to_be_attached()
     return page

@@ -1,4 +1,4 @@
-"""One served studio for all tests that do not need one of their own, and its page."""
+"""One served studio for all tests that do not need one of their own, its page, and the backends of the page."""
 
 from __future__ import annotations
 
@@ -25,16 +25,36 @@ def _patience() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def studio() -> Iterator[str]:
-    """The address of a studio that draws with the known model."""
+def known() -> Iterator[str]:
+    """The address of a studio that samples with the known model, for tests that expect its boards or its API."""
     with serving(create_app(known_model)) as address:
         yield address
 
 
+#: The backends of the page, and the fixture with the address of each. Tests of ``studio`` and ``page`` run with all.
+BACKENDS = {"server": "known"}
+
+
+@pytest.fixture(scope="session", params=BACKENDS.values(), ids=BACKENDS.keys())
+def studio(request: pytest.FixtureRequest) -> str:
+    """The address of the page, with every backend."""
+    return str(request.getfixturevalue(request.param))
+
+
 @pytest.fixture
 def page(browser: Browser, studio: str) -> Iterator[Page]:
-    """The page as it opens, and at the end nothing in the console."""
-    page = person(browser, studio)
+    """The page as it opens, with every backend, and at the end nothing in the console."""
+    yield from _opened(browser, studio)
+
+
+@pytest.fixture
+def known_page(browser: Browser, known: str) -> Iterator[Page]:
+    """The page as it opens, with the known model, and at the end nothing in the console."""
+    yield from _opened(browser, known)
+
+
+def _opened(browser: Browser, address: str) -> Iterator[Page]:
+    page = person(browser, address)
     yield page
     assert page.complaints == []  # type: ignore[attr-defined]
     page.context.close()

@@ -24,8 +24,8 @@ ONE = "######\n#@$ .#\n######"
 STUCK = "#######\n#@$#.##\n#######"
 
 
-def ask(studio: str, what: str, **asked: Any) -> Any:
-    answer = httpx.post(f"{studio}/api/{what}", json=asked, timeout=PATIENCE)
+def ask(known: str, what: str, **asked: Any) -> Any:
+    answer = httpx.post(f"{known}/api/{what}", json=asked, timeout=PATIENCE)
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -40,60 +40,60 @@ def events(lines: Iterator[str]) -> Iterator[tuple[str, Any]]:
             yield name, json.loads(value)
 
 
-def stream(studio: str, what: str, **asked: Any) -> list[tuple[str, Any]]:
-    with httpx.stream("POST", f"{studio}/api/{what}/stream", json=asked, timeout=PATIENCE) as answer:
+def stream(known: str, what: str, **asked: Any) -> list[tuple[str, Any]]:
+    with httpx.stream("POST", f"{known}/api/{what}/stream", json=asked, timeout=PATIENCE) as answer:
         assert answer.status_code == 200, answer.read()
         assert answer.headers["content-type"].startswith("text/event-stream")
         return list(events(answer.iter_lines()))
 
 
-def test_health_says_what_is_served(studio: str) -> None:
-    ask(studio, "generate", count=1)  # the model is loaded by then
-    health = httpx.get(f"{studio}/api/health").json()
+def test_health_says_what_is_served(known: str) -> None:
+    ask(known, "generate", count=1)  # the model is loaded by then
+    health = httpx.get(f"{known}/api/health").json()
     assert health["status"] == "ok"
     assert (health["model"]["name"], health["model"]["height"], health["model"]["width"]) == ("known", 10, 10)
     assert [sampler["name"] for sampler in health["model"]["samplers"]] == ["best", "plain", "fast"]
 
 
-def test_solve(studio: str) -> None:
-    found = ask(studio, "solve", board=ONE)
+def test_solve(known: str) -> None:
+    found = ask(known, "solve", board=ONE)
     assert (found["verdict"], found["solution"], found["pushes"], found["moves"]) == ("solved", "RR", 2, 2)
-    found = ask(studio, "solve", board=STUCK, mode="pushes")
+    found = ask(known, "solve", board=STUCK, mode="pushes")
     assert (found["verdict"], found["solution"], found["pushes"]) == ("unsolvable", None, None)
 
 
-def test_rate(studio: str) -> None:
-    rating = ask(studio, "rate", board=ONE)
+def test_rate(known: str) -> None:
+    rating = ask(known, "rate", board=ONE)
     assert (rating["verdict"], rating["pushes"], rating["word"]) == ("solved", 2, "easy")
-    rating = ask(studio, "rate", board="@ .")
+    rating = ask(known, "rate", board="@ .")
     assert (rating["verdict"], rating["reason"], rating["word"]) == ("malformed", "no boxes", None)
 
 
-def test_repair(studio: str) -> None:
-    mended = ask(studio, "repair", board=STUCK)
+def test_repair(known: str) -> None:
+    mended = ask(known, "repair", board=STUCK)
     assert (mended["verdict"], mended["walls"]) == ("repaired", [[[1, 3]]])
     assert mended["board"] == "#######\n#@$ .##\n#######"
-    assert ask(studio, "repair", board=ONE)["verdict"] == "solvable"
+    assert ask(known, "repair", board=ONE)["verdict"] == "solvable"
 
 
-def test_dead_cells(studio: str) -> None:
+def test_dead_cells(known: str) -> None:
     # A box next to the far wall never comes back.
-    assert ask(studio, "dead-cells", board="#######\n#@$. ##\n#######")["dead"] == [[1, 1], [1, 4]]
+    assert ask(known, "dead-cells", board="#######\n#@$. ##\n#######")["dead"] == [[1, 1], [1, 4]]
 
 
 @pytest.mark.parametrize("kind", ["xsb", "sok", "slc", "npz", "npy"])
-def test_convert_there_and_back(studio: str, kind: str) -> None:
+def test_convert_there_and_back(known: str, kind: str) -> None:
     level = {"board": ONE, "title": "One", "author": "Me", "comment": "", "solutions": ["RR"]}
-    file = ask(studio, "convert", levels=[level], to=kind)
-    again = ask(studio, "convert", content=file["content"], encoding=file["encoding"], to="sok")
+    file = ask(known, "convert", levels=[level], to=kind)
+    again = ask(known, "convert", content=file["content"], encoding=file["encoding"], to="sok")
     assert [each["board"] for each in again["levels"]] == [ONE]
     if kind not in ("xsb", "npy"):
         assert again["levels"][0]["title"] == "One"
 
 
-def test_pictures(studio: str) -> None:
+def test_pictures(known: str) -> None:
     def picture(kind: str) -> httpx.Response:
-        answer = httpx.post(f"{studio}/api/picture", json={"board": ONE, "format": kind}, timeout=PATIENCE)
+        answer = httpx.post(f"{known}/api/picture", json={"board": ONE, "format": kind}, timeout=PATIENCE)
         assert answer.status_code == 200, answer.text
         return answer
 
@@ -121,28 +121,28 @@ def test_generate_gives_the_boards_of_the_library(fields: dict[str, Any]) -> Non
     assert [judged[number] for number in range(3)] == [str(level) for level in expected]
 
 
-def test_complete_keeps_the_given_cells(studio: str) -> None:
+def test_complete_keeps_the_given_cells(known: str) -> None:
     half = KNOWN.strip().replace("# @$ .   #", "# @ $.  *#")
-    found = ask(studio, "complete", board=half, count=4, seed=1)
+    found = ask(known, "complete", board=half, count=4, seed=1)
     boards = [each["board"] for each in found["boards"]]
     assert boards == [str(level) for level in known_model().complete(Level.parse(half), 4, seed=1)]
     assert len(set(boards)) > 1
     for board in boards:
         assert all(one in (other, "?") for one, other in zip(half, board, strict=True))
-    sent = stream(studio, "complete", board=half, count=4, seed=1)
+    sent = stream(known, "complete", board=half, count=4, seed=1)
     assert [data["board"] for name, data in sent if name == "judged"] == boards
 
 
-def test_the_solution_of_a_sampled_board_solves_it(studio: str) -> None:
-    board = ask(studio, "generate", count=1, seed=3)["boards"][0]["board"]
-    assert solves(Level.parse(board), ask(studio, "solve", board=board, mode="pushes")["solution"])
+def test_the_solution_of_a_sampled_board_solves_it(known: str) -> None:
+    board = ask(known, "generate", count=1, seed=3)["boards"][0]["board"]
+    assert solves(Level.parse(board), ask(known, "solve", board=board, mode="pushes")["solution"])
 
 
-def test_an_npz_file_travels_as_base64(studio: str) -> None:
-    file = ask(studio, "convert", content=ONE, to="npz")
+def test_an_npz_file_travels_as_base64(known: str) -> None:
+    file = ask(known, "convert", content=ONE, to="npz")
     assert file["encoding"] == "base64"
     assert b64decode(file["content"]).startswith(b"PK")
-    again = ask(studio, "convert", content=b64encode(ONE.encode()).decode(), encoding="base64")
+    again = ask(known, "convert", content=b64encode(ONE.encode()).decode(), encoding="base64")
     assert again["levels"][0]["board"] == ONE
 
 
@@ -156,6 +156,6 @@ def test_the_shipped_model_gives_the_boards_of_the_command_line(tmp_path: Path) 
         assert [each["board"] for each in found["boards"]] == [str(level) for level in read(file)]
 
 
-def test_the_largest_board_may_have_any_line_ending(studio: str) -> None:
+def test_the_largest_board_may_have_any_line_ending(known: str) -> None:
     rows = ["#" * 64, "#@$." + " " * 59 + "#", *["#" + " " * 62 + "#"] * 61, "#" * 64]
-    assert ask(studio, "solve", board="\r\n".join(rows))["pushes"] == 1
+    assert ask(known, "solve", board="\r\n".join(rows))["pushes"] == 1

@@ -60,13 +60,15 @@ def test_many_boards_are_kept_at_once_and_one_is_taken_out_alone(page: Page, tmp
     page.click("#import-here")
     page.set_input_files("#import-file", tmp_path / "many.npz")
     boards = page.locator("#kept-boards canvas")
-    expect(boards).to_have_count(118)
+    expect(page.locator("#kept")).to_have_text("118")
     assert page.evaluate("() => writes") == 1
+    expect(boards).to_have_count(24)
     expect(boards.first).to_have_attribute("aria-label", re.compile("Board 1. Board of 3 by 5"))
-    assert (
-        page.locator("#kept-boards canvas[aria-label*='Board of']").count() < 60
-    )  # the rest is out of sight
     # A tall board gets no taller card.
+    for _ in range(4):
+        page.click("#page-on")
+    expect(page.locator("#page-at")).to_have_text("Page 5 of 5")
+    expect(page.locator("#page-on")).to_be_disabled()
     tall = boards.last
     tall.scroll_into_view_if_needed()
     box = tall.bounding_box()
@@ -75,11 +77,12 @@ def test_many_boards_are_kept_at_once_and_one_is_taken_out_alone(page: Page, tmp
     # The one is gone, all others stay where they are, and it can be had back.
     second = boards.nth(1).element_handle()
     page.locator("#kept-boards button:text('Remove')").first.click()
-    expect(boards).to_have_count(117)
+    expect(boards).to_have_count(21)
+    expect(page.locator("#kept")).to_have_text("117")
     assert second.evaluate("(canvas) => canvas.isConnected")
     expect(page.locator("#kept-boards button:text('Remove')").first).to_be_focused()
     page.click("#toast button:text('Undo')")
-    expect(page.locator("#kept-boards input").first).to_have_value("Board 1")
+    expect(page.locator("#kept-boards input").first).to_have_value("Board 97")
 
 
 def test_titles_are_given_once_and_renaming_is_in_nobodys_way(page: Page, studio: str) -> None:
@@ -129,6 +132,7 @@ def test_solutions_are_told_at_once_and_travel_with_the_boards(
     page.click("[data-tab=collection]")
     expect(page.locator("#kept-boards")).to_contain_text("not solved yet")
     page.go_back()
+    expect(page.locator("#play")).to_be_visible()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowRight")
     page.click("[data-tab=collection]")
@@ -188,7 +192,7 @@ def test_what_went_in_comes_out_again_however_much_it_is(page: Page, tmp_path: P
     boards = sorted(board[:-short] for board in across for short in range(1, 11))
     page.evaluate(
         """async (boards) => {
-            const { collection } = await import("/store.js");
+            const { collection } = await import("./store.js");
             collection.add(boards.map((board, i) => ({ board, title: `${i} ` + "W".repeat(1500) })));
         }""",
         boards,
@@ -257,3 +261,88 @@ def test_what_was_removed_comes_back_by_keyboard_and_never_twice(page: Page, stu
     page.keyboard.press("Control+z")  # the room, which is there again
     expect(titles).to_have_count(2)
     assert page.evaluate("() => JSON.parse(localStorage['maskoban.collection']).length") == 2
+
+
+def test_boards_are_judged_searched_sorted_and_filtered(page: Page, studio: str) -> None:
+    page.click("[data-tab=collection]")
+    page.click("#import-here")
+    levels = {"Gamma": ROOM, "alpha": BLOCKED, "Beta": "######\n#@$ .#\n######"}
+    page.fill("#import-text", "".join(f"{board}\nTitle: {title}\n\n" for title, board in levels.items()))
+    page.click("#import-go")
+    titles = page.locator("#kept-boards input")
+
+    def there(*expected: str) -> None:
+        expect(titles).to_have_count(len(expected))
+        assert [title.input_value() for title in titles.all()] == list(expected)
+
+    expect(page.locator("#kept-boards .verdict b")).to_have_text(
+        ["solved, easy", "unsolvable", "solved, easy"]
+    )
+    page.reload()  # verdicts are stored, not asked for again
+    expect(page.locator("#kept-boards .verdict b")).to_have_text(
+        ["solved, easy", "unsolvable", "solved, easy"]
+    )
+    there("Gamma", "alpha", "Beta")
+    for order, expected in (("title", ("alpha", "Beta", "Gamma")), ("pushes", ("Beta", "Gamma", "alpha"))):
+        page.select_option("[name=sort]", order)
+        there(*expected)
+    page.select_option("[name=filter]", "unsolvable")
+    there("alpha")
+    page.select_option("[name=filter]", "easy")
+    there("Beta", "Gamma")
+    page.fill("[name=search]", "GAM")
+    there("Gamma")
+    expect(page.locator("#collection-note")).to_have_text("1 board of 3; 0 of 3 solved by you.")
+    # Progress is told: begun, then solved.
+    page.fill("[name=search]", "")
+    page.select_option("[name=filter]", "begun")
+    there()
+    expect(page.locator("#kept-boards")).to_contain_text("No board is like that.")
+    page.goto(studio + link(levels["Beta"]))
+    page.keyboard.press("ArrowRight")
+    page.click("[data-tab=collection]")
+    there("Beta")
+    expect(page.locator("#kept-boards")).to_contain_text("begun, 1 move")
+    page.click("[data-tab=play]")
+    page.keyboard.press("ArrowRight")
+    page.click("[data-tab=collection]")
+    page.select_option("[name=filter]", "won")
+    there("Beta")
+
+
+def test_thousands_of_boards_make_no_long_page(page: Page) -> None:
+    page.evaluate(
+        """async () => {
+            const { collection } = await import("./store.js");
+            const bits = (i) => i.toString(2).padStart(12, "0").replaceAll("0", " ").replaceAll("1", "#");
+            const row = (i) => `#${bits(i)}#`;
+            const judgement = { verdict: "solved", word: "easy", pushes: 1, reason: "" };
+            const board = (i) => ["#".repeat(14), "#@$.          ", row(i), "#".repeat(14)].join("\\n");
+            const level = (_, i) => ({ board: board(i), title: `Board ${i}`, judgement });
+            collection.add(Array.from({ length: 3000 }, level));
+        }"""
+    )
+    page.click("[data-tab=collection]")
+    expect(page.locator("#kept")).to_have_text("3000")
+    expect(page.locator("#kept-boards .card")).to_have_count(24)
+    assert page.evaluate("() => document.documentElement.scrollHeight") < 8000
+    page.fill("[name=search]", "2999")
+    expect(page.locator("#kept-boards input")).to_have_value("Board 2999")
+
+
+def test_the_sheet_for_paper_has_boards_first_and_solutions_last(page: Page) -> None:
+    page.evaluate("() => (window.print = () => (window.printed = true))")
+    for board in (ROOM, "######\n#@$ .#\n######"):
+        paste(page, board)
+        page.click("#draw-keep")
+    page.click("[data-tab=collection]")
+    page.click("#print")
+    page.wait_for_function("() => window.printed")
+    page.emulate_media(media="print")
+    expect(page.locator("#sheet figure canvas")).to_have_count(2)
+    expect(page.locator("main")).to_be_hidden()
+    expect(page.locator("#sheet .solutions p")).to_have_text([re.compile("^1[.] "), "2. RR"])
+    pages = page.pdf(format="A4").count(b"/Type /Page\n")
+    assert pages == 2  # the pictures, and the solutions on a page of their own
+    page.emulate_media(media="screen")
+    expect(page.locator("#sheet")).to_be_hidden()

@@ -36,7 +36,7 @@ def command(*options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
 def test_it_serves_until_ctrl_c_and_ends_without_a_word() -> None:
     with command() as (process, address):
         assert httpx.get(f"{address}api/health", timeout=PATIENCE).json()["status"] == "ok"
-        assert "<title>maskoban studio</title>" in httpx.get(address, timeout=PATIENCE).text
+        assert "<title>maskoban</title>" in httpx.get(address, timeout=PATIENCE).text
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=PATIENCE)
         assert (process.returncode, said) == (0, "")

@@ -10,10 +10,11 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from maskoban.boards import read
 from tests.studio.browsing import BLOCKED, ROOM, middle, paste, person, pinch, shows
-from tests.studio.serving import KNOWN
+from tests.studio.serving import KNOWN, Known, held
 
 
-def test_complete_keeps_the_drawn_cells(page: Page) -> None:
+def test_complete_keeps_the_drawn_cells(known_page: Page) -> None:
+    page = known_page
     half = KNOWN.strip().replace("# @$ .   #", "# @ $.  *#")
     paste(page, half)
     page.click("#complete")
@@ -86,9 +87,13 @@ def test_nonsense_is_refused_with_a_sentence(page: Page) -> None:
     page.click("#import")
     page.fill("#import-text", "no board at all")
     page.click("#import-go")
-    expect(page.locator("#import-message")).to_contain_text("no level in it")
-    (complaint,) = page.complaints  # type: ignore[attr-defined]
-    assert "422" in complaint  # the browser's own remark on the refusal
+    message = page.locator("#import-message")
+    expect(message).to_contain_text("no level in it")
+    expect(message).not_to_contain_text("content")
+    page.fill("#import-text", "Title: A\n\n####\n#@x#\n####")
+    page.click("#import-go")
+    expect(message).to_have_text(re.compile("^line 4, column 3: "))
+    assert all("422" in each for each in page.complaints)  # type: ignore[attr-defined]  # the browser's own remark
     page.complaints.clear()  # type: ignore[attr-defined]
 
 
@@ -176,7 +181,8 @@ def test_strokes_are_whole_and_undone_as_a_whole(page: Page) -> None:
     expect(canvas).to_have_attribute("aria-label", "row 2, column 8, wall")
 
 
-def test_what_comes_in_costs_no_drawing_and_brings_its_title(page: Page) -> None:
+def test_what_comes_in_costs_no_drawing_and_brings_its_title(known_page: Page) -> None:
+    page = known_page
     paste(page, KNOWN)
     page.click("#complete")
     expect(page.locator("#suggestions canvas")).to_have_count(6)
@@ -201,7 +207,8 @@ def test_what_comes_in_costs_no_drawing_and_brings_its_title(page: Page) -> None
     shows(page.locator("#draw-board"), KNOWN)
 
 
-def test_the_verdict_is_that_of_the_board_shown(page: Page) -> None:
+def test_the_verdict_is_that_of_the_board_shown(known_page: Page) -> None:
+    page = known_page
     held: list[Route] = []
     paste(page, ROOM)
     expect(page.locator("#draw-verdict b")).to_have_text(re.compile("solved"))
@@ -219,7 +226,8 @@ def test_the_verdict_is_that_of_the_board_shown(page: Page) -> None:
     expect(page.locator("#cure")).to_be_hidden()
 
 
-def test_the_answer_of_repair_is_not_talked_over(page: Page) -> None:
+def test_the_answer_of_repair_is_not_talked_over(known_page: Page) -> None:
+    page = known_page
     held: list[Route] = []
     page.route("**/api/rate", lambda route: held.append(route))
     with page.expect_request("**/api/rate"):
@@ -271,3 +279,74 @@ def test_what_is_exported_carries_title_and_solution(page: Page, tmp_path: Path)
     download.value.save_as(tmp_path / "board.sok")
     (level,) = read(tmp_path / "board.sok")
     assert (level.title, level.solutions) == ("One push", ("R",))
+
+
+def test_redo_erase_fill_rotate_and_mirror(page: Page) -> None:
+    paste(page, "#####\n#@$ #\n#  .#\n#####")
+    canvas = page.locator("#draw-board")
+    page.click("#palette [aria-label=box]")
+    page.mouse.click(*middle(canvas, 2, 3))  # a box painted on a goal stands on it
+    shows(canvas, "#####\n#@$ #\n#  *#\n#####")
+    page.mouse.click(*middle(canvas, 1, 2), button="right")
+    erased = "#####\n#@  #\n#  *#\n#####"
+    shows(canvas, erased)
+    page.click("#draw-undo")
+    page.click("#draw-undo")
+    shows(canvas, "#####\n#@$ #\n#  .#\n#####")
+    page.keyboard.press("Control+y")
+    page.click("#draw-redo")
+    shows(canvas, erased)
+    expect(page.locator("#draw-redo")).to_be_disabled()
+    page.click("#palette [aria-label='to be drawn']")
+    page.click("#fill")
+    page.mouse.click(*middle(canvas, 1, 3))  # all floor that hangs together
+    shows(canvas, "#####\n#@??#\n#??*#\n#####")
+    page.click("#rotate")
+    shows(canvas, "####\n#?@#\n#??#\n#*?#\n####")
+    page.click("#mirror")
+    shows(canvas, "####\n#@?#\n#??#\n#?*#\n####")
+    expect(page.locator("#fill")).to_have_attribute("aria-pressed", "false")
+    page.mouse.click(*middle(canvas, 0, 0))  # one cell again
+    shows(canvas, "?###\n#@?#\n#??#\n#?*#\n####")
+
+
+@pytest.mark.parametrize("small", ["######\n#@? ?#\n#$?? #\n#?.? #\n######", "??\n@?", "#?#\n?@?"])
+def test_a_smaller_board_is_completed_within_walls_and_cut_out_again(page: Page, small: str) -> None:
+    paste(page, small)
+    page.click("#complete")
+    expect(page.locator("#suggestions .verdict b")).to_have_count(6)
+    for canvas in page.locator("#suggestions canvas").all():
+        board = canvas.get_attribute("data-board") or ""
+        assert [len(row) for row in board.split("\n")] == [len(row) for row in small.split("\n")]
+        assert "?" not in board
+        assert all(given in (drawn, "?") for given, drawn in zip(small, board, strict=True))
+
+
+def test_a_board_that_is_too_large_to_complete_says_so(page: Page) -> None:
+    page.click("[data-tab=draw]")
+    page.fill("[name=width]", "30")
+    page.click("#resize button")
+    page.click("#complete")
+    expect(page.locator("#draw-verdict")).to_have_text(
+        re.compile(r"^The model completes boards of up to \d+ rows and \d+ columns with a wall all around\.$")
+    )
+
+
+@pytest.mark.parametrize(("width", "height"), [(390, 664), (1440, 900)])
+def test_completions_appear_where_one_looks_and_can_be_stopped(
+    browser: Browser, width: int, height: int
+) -> None:
+    with held(Known(allowed=20)) as address:
+        page = person(browser, address, "/#/draw", viewport={"width": width, "height": height})
+        page.click("#complete")
+        progress = page.locator("#complete-progress")
+        expect(progress).to_have_js_property("value", 20 / 64)
+        first = page.locator("#suggestions canvas").first.bounding_box()
+        assert first is not None
+        assert 0 <= first["y"] < first["y"] + first["height"] <= height
+        expect(page.locator("#complete-stop")).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.locator("#completions")).to_be_hidden()  # half-drawn boards are no completions
+        expect(page.locator("#complete")).to_be_focused()
+        assert page.complaints == []  # type: ignore[attr-defined]
+        page.context.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ from tests.studio.test_command import command
 
 def test_the_page_recovers_when_the_server_is_killed_and_restarted(browser: Browser) -> None:
     with command() as (process, address):
-        page = person(browser, address.rstrip("/"))
+        page = person(browser, address.rstrip("/"), "/#/watch")
         process.kill()
         process.wait()
         page.click("#generate")
@@ -34,7 +37,7 @@ def test_the_page_recovers_when_the_server_is_killed_and_restarted(browser: Brow
 
 def test_the_page_recovers_when_the_server_stops_while_it_samples(browser: Browser) -> None:
     with held(Known(allowed=5)) as address:
-        page = person(browser, address)
+        page = person(browser, address, "/#/watch")
         page.click("#generate")
         expect(page.locator("#watch-at")).to_have_text("step 5 of 64")
     expect(page.locator("#offline")).to_be_visible()
@@ -79,7 +82,7 @@ def test_nothing_sticks_out_at_any_size(browser: Browser, studio: str, theme: An
     paste(page, ROOM)
     page.evaluate(
         """async (room) => {
-            const { collection } = await import("/store.js");
+            const { collection } = await import("./store.js");
             const wider = (i) => room.replace("#", "#".repeat(1 + (i % 50))) + "\\n#".repeat(Math.floor(i / 50));
             collection.add(Array.from({ length: 120 }, (_, i) => ({ board: wider(i), title: "W".repeat(200) })));
         }""",
@@ -174,7 +177,43 @@ def test_everything_to_press_has_a_name_and_can_be_reached(page: Page) -> None:
     for _ in range(30):
         page.keyboard.press("Tab")
         reached.add(page.evaluate("() => document.activeElement.id"))
-    assert {"restart", "hint", "shade", "warn", "play-edit", "play-board"} <= reached
+    assert {
+        "restart",
+        "hint",
+        "next",
+        "daily",
+        "difficulty",
+        "shade",
+        "warn",
+        "play-edit",
+        "play-board",
+    } <= reached
+
+
+def test_the_backend_is_reached_through_one_file_and_any_path() -> None:
+    files = {
+        path.name: path.read_text() for path in Path(str(resources.files("maskoban.studio"))).glob("page/*.*")
+    }
+    for name, text in files.items():
+        network = re.search(r"\b(fetch|EventSource|XMLHttpRequest|WebSocket|sendBeacon)\b", text)
+        assert (network is None) == (name != "api.js"), name
+        # Addresses are relative, so that the page works in any folder of a site.
+        assert not re.search(r"""(src|href)=["']/|["'`]/(api|\w+\.(js|svg|css))""", text), name
+
+
+def test_the_page_works_in_a_folder_of_a_site(browser: Browser, known: str) -> None:
+    context, folder = browser.new_context(), "/games/sokoban"
+    context.route(
+        f"**{folder}/**",
+        lambda route: route.fulfill(response=route.fetch(url=route.request.url.replace(folder, ""))),
+    )
+    page = context.new_page()
+    page.goto(known + folder + link(ROOM))
+    shows(page.locator("#play-board"), ROOM)
+    expect(page.locator("#par")).to_have_text("5")
+    shared = page.evaluate("""async (board) => (await import("./share.js")).linkTo(board)""", ROOM)
+    assert shared.startswith(f"{known}{folder}/#board=")
+    context.close()
 
 
 def test_boards_look_as_in_all_other_pictures(page: Page) -> None:
@@ -185,7 +224,7 @@ def test_boards_look_as_in_all_other_pictures(page: Page) -> None:
     texts = [str(Level(board)) for board in boards]
     found = page.evaluate(
         """async (texts) => {
-            const { looks, parse } = await import("/board.js");
+            const { looks, parse } = await import("./board.js");
             return texts.map((text) => [...looks(parse(text))]);
         }""",
         texts,
@@ -193,6 +232,19 @@ def test_boards_look_as_in_all_other_pictures(page: Page) -> None:
     for board, text, seen in zip(boards, texts, found, strict=True):
         if Level.parse(text).shape == board.shape:
             assert looks(board.astype(np.uint8)).ravel().tolist() == seen
+
+
+def test_tiles_are_dark_in_the_dark_theme(browser: Browser, studio: str) -> None:
+    page = person(browser, studio, link(ROOM), color_scheme="light")
+    floor = """() => {
+        const canvas = document.getElementById("play-board"), cell = canvas.width / 8;
+        const [red, green, blue] = canvas.getContext("2d").getImageData(1.5 * cell, 3.5 * cell, 1, 1).data;
+        return red + green + blue;
+    }"""
+    page.wait_for_function(f"() => ({floor})() > 600")
+    page.click("#theme")
+    page.wait_for_function(f"() => ({floor})() < 300")
+    page.context.close()
 
 
 def test_the_page_works_where_the_browser_keeps_nothing(browser: Browser, studio: str) -> None:
@@ -208,10 +260,8 @@ def test_the_page_works_where_the_browser_keeps_nothing(browser: Browser, studio
     shows(page.locator("#play-board"), ROOM)
     page.click("#play-keep")
     expect(page.locator("#toast")).to_contain_text("nothing was kept")
-    page.click("[data-tab=watch]")
-    page.fill("[name=count]", "1")
-    page.click("#generate")
-    expect(page.locator("#watch-boards .verdict b")).to_have_count(1)
+    page.click("[data-tab=watch]")  # where boards are drawn on a first visit
+    expect(page.locator("#watch-boards .verdict b")).to_have_count(6)
     assert errors == []
     context.close()
 
@@ -230,6 +280,7 @@ def test_the_colours_follow_the_system_until_they_are_chosen(browser: Browser, s
 def test_a_server_that_is_back_with_another_token_says_so(browser: Browser) -> None:
     with serving(create_app(known_model, Access("127.0.0.1", "one"))) as address:
         page = person(browser, address, "/?token=one")
+    page.click("[data-tab=watch]")
     page.click("#generate")
     expect(page.locator("#offline")).to_be_visible()
     with serving(create_app(known_model, Access("127.0.0.1", "two")), int(address.rpartition(":")[2])):

@@ -12,14 +12,17 @@ from tests.studio.serving import Known, held, known_model, picky_model, serving
 
 
 def generate(page: Page, count: int, seed: int | None = None) -> None:
+    page.click("[data-tab=watch]")
+    page.locator("#watch-settings").evaluate("(details) => (details.open = true)")
     page.fill("[name=count]", str(count))
     if seed is not None:
-        page.locator("#watch-form details").evaluate("(details) => (details.open = true)")
+        page.locator("#watch-more").evaluate("(details) => (details.open = true)")
         page.fill("[name=seed]", str(seed))
     page.click("#generate")
 
 
-def test_generate_and_watch_to_the_end(page: Page) -> None:
+def test_generate_and_watch_to_the_end(known_page: Page) -> None:
+    page = known_page
     generate(page, 3, seed=5)
     boards = page.locator("#watch-boards canvas")
     expect(page.locator("#watch-boards .verdict b")).to_have_text(["solved, easy"] * 3)
@@ -51,7 +54,7 @@ def test_a_board_that_the_critic_rejects_is_cleared_and_sampled_again(browser: B
     again = attempts.index(max(attempts))
     assert attempts[again] > 1
     with serving(create_app(picky_model)) as address:
-        page = person(browser, address)
+        page = person(browser, address, "/#/watch")
         generate(page, 4, seed=3)
         expect(page.locator("#watch-summary")).to_have_text(
             f"4 of 4 boards solvable; {sum(attempts)} attempts and {sum(attempts) * 129:,} network evaluations in all."
@@ -72,20 +75,23 @@ def test_a_board_that_the_critic_rejects_is_cleared_and_sampled_again(browser: B
 
 def test_the_note_says_what_a_sampler_costs(browser: Browser) -> None:
     with serving(create_app()) as address:
-        page = person(browser, address)
+        page = person(browser, address, "/#/watch")
         note = page.locator("#sampler-note")
         expect(note).to_have_text(
-            "90 % of its boards are solvable; about 1.3 attempts and 171 network evaluations a board."
+            "90 % of its boards are solvable; about 1.3 attempts and 171 network evaluations a board, "
+            "2.7 times the work of plain."
         )
         page.select_option("[name=sampler]", "plain")
         expect(note).to_have_text("83 % of its boards are solvable; 64 network evaluations a board.")
-        page.click("#watch-form summary")
+        page.click("#watch-more summary")
         page.locator("[name=temperature]").fill("0.8")
         expect(note).to_have_text("With these settings nobody has measured how many boards are solvable.")
         page.context.close()
 
 
-def test_only_boards_that_match_are_kept(page: Page) -> None:
+def test_only_boards_that_match_are_kept(known_page: Page) -> None:
+    page = known_page
+    page.click("[data-tab=watch]")
     page.select_option("[name=keep]", "solvable")
     generate(page, 2, seed=5)
     expect(page.locator("#watch-summary")).to_contain_text("2 of 2 boards solvable")
@@ -97,7 +103,7 @@ def test_only_boards_that_match_are_kept(page: Page) -> None:
 
 def test_the_sampling_is_seen_while_it_happens_and_can_be_stopped(browser: Browser) -> None:
     with held(Known(allowed=20)) as address:
-        page = person(browser, address)
+        page = person(browser, address, "/#/watch")
         page.focus("#generate")
         page.keyboard.press("Enter")
         expect(page.locator("#watch-at")).to_have_text("step 20 of 64")
@@ -118,11 +124,11 @@ def test_the_sampling_is_seen_while_it_happens_and_can_be_stopped(browser: Brows
         page.context.close()
 
 
-def test_two_people_do_not_meet(browser: Browser, studio: str) -> None:
-    people = [person(browser, studio) for _ in range(2)]
+def test_two_people_do_not_meet(browser: Browser, known: str) -> None:
+    people = [person(browser, known, "/#/watch") for _ in range(2)]
     for seed, each in enumerate(people):
         generate(each, 2, seed=seed)
-    third = person(browser, studio)
+    third = person(browser, known, "/#/watch")
     third.click("#generate")
     third.context.close()  # somebody who leaves takes nobody along
     for seed, each in enumerate(people):
@@ -134,8 +140,10 @@ def test_two_people_do_not_meet(browser: Browser, studio: str) -> None:
         each.context.close()
 
 
-def test_sweeps_commit_cells_again_and_a_reload_forgets_nothing(page: Page) -> None:
-    page.click("#watch-form summary")
+def test_sweeps_commit_cells_again_and_a_reload_forgets_nothing(known_page: Page) -> None:
+    page = known_page
+    page.click("[data-tab=watch]")
+    page.click("#watch-more summary")
     page.select_option("[name=sweeps]", "2")
     generate(page, 1)
     expect(page.locator("#watch-boards .verdict b")).to_have_text("solved, easy")
@@ -152,25 +160,41 @@ def test_sweeps_commit_cells_again_and_a_reload_forgets_nothing(page: Page) -> N
     expect(page.locator("#chances h3")).to_contain_text("row 2, column 9")
 
 
-def test_what_a_finger_points_at_stays_until_the_next_tap(browser: Browser, studio: str) -> None:
-    phone = person(browser, studio, viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+def test_a_click_plays_a_board_and_a_long_press_explains_a_cell(browser: Browser, known: str) -> None:
+    phone = person(
+        browser, known, "/#/watch", viewport={"width": 390, "height": 664}, has_touch=True, is_mobile=True
+    )
     generate(phone, 1)
     expect(phone.locator("#watch-boards .verdict b")).to_have_count(1)
     canvas = phone.locator("#watch-boards canvas")
     canvas.scroll_into_view_if_needed()
-    canvas.evaluate("(canvas) => canvas.addEventListener('pointerout', () => (window.lifted = true))")
-    phone.touchscreen.tap(*middle(canvas, 2, 2))
-    phone.wait_for_function("() => window.lifted")
-    expect(phone.locator("#chances")).to_be_visible()
+    x, y = middle(canvas, 2, 2)
+    touch = phone.context.new_cdp_session(phone)
+    touch.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
     expect(phone.locator("#chances h3")).to_contain_text("row 3, column 3, player")
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    expect(phone.locator("#chances")).to_be_visible()  # a finger covers what it points at
+    expect(phone.locator("#watch")).to_be_visible()
     phone.locator("#scrubber output").tap()
     expect(phone.locator("#chances")).to_be_hidden()
+    board = canvas.get_attribute("data-board") or ""
+    phone.touchscreen.tap(*middle(canvas, 2, 2))
+    shows(phone.locator("#play-board"), board)
+    expect(phone.locator("#play")).to_be_visible()
     phone.context.close()
+
+
+def test_the_first_screen_shows_boards_being_drawn(browser: Browser, studio: str) -> None:
+    page = person(browser, studio, "/#/watch", first_visit=True)
+    expect(page.locator("#watch-boards canvas")).to_have_count(6)
+    expect(page.locator("#watch-boards .verdict b")).to_have_count(6)
+    assert page.complaints == []  # type: ignore[attr-defined]
+    page.context.close()
 
 
 def test_a_window_that_is_left_while_it_samples_has_it_all_again(browser: Browser) -> None:
     with held(Known(allowed=20)) as address:
-        page = person(browser, address)
+        page = person(browser, address, "/#/watch")
         page.click("#generate")
         expect(page.locator("#watch-at")).to_have_text("step 20 of 64")
         page.reload()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import secrets
 import socket
 import sys
@@ -26,6 +27,7 @@ import maskoban
 from maskoban.boards import TILES
 from maskoban.diffusion.model import Model
 from maskoban.errors import MaskobanError
+from maskoban.pictures import palette
 from maskoban.pictures.tileset import OUTSIDE, shapes_svg, tile
 from maskoban.studio import limits, schemas
 from maskoban.studio.limits import Access, Broken, Busy
@@ -188,7 +190,30 @@ def _sent(event: Event) -> str:
     return f"event: {name}\ndata: {json.dumps(data, separators=(',', ':'))}\n\n"
 
 
-def tile_sheet() -> str:
+#: Light colours of the tiles, and what they are on a dark page.
+_DARK = {
+    palette.FLOOR_TILE: "#343a52",
+    palette.FLOOR_SEAM: "#2c3147",
+    palette.GOAL_MARK: "#4fc3cf",
+    palette.GOAL_GLOW: "#20505d",
+    palette.WALL_TOP: "#66738c",
+    palette.WALL_EDGE: "#7c8aa3",
+    palette.WALL_SEAM: "#56627a",
+    palette.WALL_FACE: "#3f4a61",
+    palette.WALL_BRICK: "#4d5a73",
+    palette.WALL_BRICK_LIGHT: "#5b6883",
+    palette.ROCK: "#47526a",
+    palette.ROCK_SEAM: "#404a61",
+    palette.MASK_PAPER: "#3d3a5c",
+    palette.MASK_INSET: "#4a466e",
+    palette.MASK_STAR: "#8d84c4",
+    palette.CRATE_PLANK: "#dc9a3a",
+    palette.COAT: "#7b6bd0",
+    palette.COAT_DARK: "#5a4aa8",
+}
+
+
+def tile_sheet(dark: bool = False) -> str:
     """The tiles of every picture as one SVG: a column a token, a row a look.
 
     >>> tile_sheet()[:44]
@@ -201,13 +226,17 @@ def tile_sheet() -> str:
         for token in range(columns)
     )
     size = f'width="{columns * side}" height="{rows * side}" viewBox="0 0 {columns} {rows}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(cells)}</svg>\n'
+    sheet = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{"".join(cells)}</svg>\n'
+    return re.sub("#[0-9a-f]{6}", lambda colour: _DARK.get(colour[0], colour[0]), sheet) if dark else sheet
 
 
 def page_files() -> dict[str, tuple[bytes, str]]:
     """Every file of the page by its address: its content and media type."""
     kinds = {".html": "text/html", ".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
-    found = {"/tiles.svg": (tile_sheet().encode(), "image/svg+xml")}
+    found = {
+        f"/tiles{name}.svg": (tile_sheet(dark).encode(), "image/svg+xml")
+        for name, dark in (("", False), ("-dark", True))
+    }
     for file in files("maskoban.studio").joinpath("page").iterdir():
         if kind := kinds.get(file.name[file.name.rfind(".") :]):
             found["/" if file.name == "index.html" else f"/{file.name}"] = file.read_bytes(), kind

@@ -54,6 +54,41 @@ export function resized(board, height, width, tile) {
   return next;
 }
 
+// A quarter turn to the right.
+export function rotated({ height, width, cells }) {
+  const turned = cells.map((_, i) => cells[(height - 1 - (i % height)) * width + Math.floor(i / height)]);
+  return { height: width, width: height, cells: turned };
+}
+
+export function mirrored({ height, width, cells }) {
+  return { height, width, cells: cells.map((_, i) => cells[i - (i % width) + width - 1 - (i % width)]) };
+}
+
+// The board in the middle of a larger one of walls, and where its first cell is. The outermost ring stays wall, so a board
+// that is open at its edge needs room around it. Null where it does not fit.
+export function padded(board, height, width) {
+  const { cells } = board;
+  const open = cells.some((tile, i) => {
+    const row = Math.floor(i / board.width), column = i % board.width;
+    return tile !== WALL && (!row || !column || row === board.height - 1 || column === board.width - 1);
+  });
+  const ring = open ? 1 : 0;
+  if (board.height + 2 * ring > height || board.width + 2 * ring > width) return null;
+  const top = Math.max(ring, (height - board.height) >> 1), left = Math.max(ring, (width - board.width) >> 1);
+  const next = { height, width, cells: new Uint8Array(height * width).fill(WALL) };
+  cells.forEach((tile, i) => (next.cells[(top + Math.floor(i / board.width)) * width + left + (i % board.width)] = tile));
+  return { board: next, top, left };
+}
+
+export function cut(board, top, left, height, width) {
+  const cells = new Uint8Array(height * width);
+  for (let r = 0; r < height; r++) cells.set(board.cells.subarray((top + r) * board.width + left, (top + r) * board.width + left + width), r * width);
+  return { height, width, cells };
+}
+
+// The cells of one tile that hang together with a cell.
+export const area = (board, cell) => flood(board, [cell], (each) => board.cells[each] === board.cells[cell]);
+
 export function neighbours({ height, width }, cell, diagonal = false) {
   const row = Math.floor(cell / width), column = cell % width, found = [];
   for (let r = row - 1; r <= row + 1; r++)

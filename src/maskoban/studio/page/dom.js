@@ -18,12 +18,13 @@ addEventListener("click", (event) => {
   event.stopImmediatePropagation();
 }, true);
 
-// Ctrl+Z in a part of the page, where nothing is being typed.
-export const onUndoKey = (part, undo) => addEventListener("keydown", (event) => {
+// Ctrl+Z in a part of the page, where nothing is being typed; Ctrl+Y and Ctrl+Shift+Z, where there is a redo.
+export const onUndoKey = (part, undo, redo = () => {}) => addEventListener("keydown", (event) => {
+  const key = event.key.toLowerCase();
   if ($(part).hidden || event.target.closest?.("input, textarea, select, dialog")) return;
-  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.key !== "z") return;
+  if (!(event.ctrlKey || event.metaKey) || (key !== "z" && key !== "y")) return;
   event.preventDefault();
-  undo();
+  key === "y" || event.shiftKey ? redo() : undo();
 });
 
 let fading;
@@ -56,6 +57,19 @@ export async function copyText(text) {
   }
 }
 
+// To other people: by the system's own dialog on phones, else by the clipboard.
+export async function shareOut(text) {
+  if (navigator.share && matchMedia("(pointer: coarse)").matches) {
+    try {
+      return await navigator.share({ text });
+    } catch (error) {
+      if (error.name === "AbortError") return;
+    }
+  }
+  await copyText(text);
+  toast("Copied. Paste it where you like.");
+}
+
 // Only the newest of several questions matters: asking again takes back the one before.
 export class Newest {
   #controller = null;
@@ -67,11 +81,16 @@ export class Newest {
     } catch (error) {
       if (error.name === "AbortError") return null;
       throw error;
+    } finally {
+      if (this.#controller === controller) this.#controller = null;
     }
   }
   cancel() {
     this.#controller?.abort();
     this.#controller = null;
+  }
+  get running() {
+    return this.#controller !== null;
   }
 }
 
@@ -81,7 +100,7 @@ export const plural = (count, word, many = `${word}s`) => `${count.toLocaleStrin
 export function judgementLines({ verdict, reason, word, pushes, effort }) {
   const head = [verdict, word].filter(Boolean).join(", ");
   if (verdict !== "solved") return [head, reason || "every push was tried"];
-  const measures = [plural(pushes, "push", "pushes"), effort === null ? "" : `effort ${effort.toLocaleString("en")}`];
+  const measures = [plural(pushes, "push", "pushes"), effort == null ? "" : `effort ${effort.toLocaleString("en")}`];
   return [head, measures.filter(Boolean).join(", ")];
 }
 

@@ -1,7 +1,10 @@
 // Draw: paint tiles or ?, let the model fill the rest, let the solver say what it thinks.
 
-import { ask, askFile, listen, onConnection } from "./api.js";
-import { FLOOR, GOAL, MASK, NAMES, PLAYER_ON_GOAL, arrowTo, copy, filled, format, has, line, parse, resized } from "./board.js";
+import * as api from "./api.js";
+import {
+  BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, NAMES, PLAYER, PLAYER_ON_GOAL, area, arrowTo, copy, cut, filled, format, has, line, mirrored,
+  padded, parse, resized, rotated,
+} from "./board.js";
 import { $, Newest, button, copyText, download, el, enable, judgementNode, onUndoKey, plural, toast } from "./dom.js";
 import { linkTo } from "./share.js";
 import { best, table } from "./store.js";
@@ -9,7 +12,8 @@ import { BoardView, cellName, tileIcon } from "./view.js";
 
 const SUGGESTIONS = 6;
 
-let board, view, tile = MASK, cursor, cure = [], past = [];
+let board, view, tile = MASK, cursor, cure = [], past = [], future = [];
+let filling = false; // the next cell is the seed of an area
 let named = { text: "", title: "" }; // the board that came in last, and its title
 let stroke = null; // of a pointer held down: the board before it, and the cell it came to last
 const judging = new Newest(), completing = new Newest(), repairing = new Newest();
@@ -20,21 +24,29 @@ export function start({ open, keepBoard, importDialog }) {
   const canvas = view.canvas;
   canvas.onpointerdown = (event) => {
     if (!event.isPrimary) return giveUp();
-    if (event.button) return;
+    if (event.button && event.button !== 2) return;
+    const cell = view.cellAt(event);
+    if (filling && !event.button) return cell >= 0 && fill(cell);
     canvas.setPointerCapture(event.pointerId);
-    stroke = { before: board, last: -1 };
+    stroke = { before: board, last: -1, tile: event.button ? FLOOR : tile };
     onStroke(event);
   };
+  canvas.oncontextmenu = (event) => event.preventDefault(); // the right button erases
   canvas.onpointermove = (event) => event.isPrimary && stroke && onStroke(event);
   canvas.onpointerup = canvas.onpointercancel = (event) => event.isPrimary && (stroke = null);
   canvas.onkeydown = onKey;
-  onUndoKey("draw", undo);
+  onUndoKey("draw", undo, redo);
   canvas.onblur = () => ((cursor = undefined), show());
   const click = (id, act) => ($(id).onclick = act);
   click("complete", complete);
   click("repair", repair);
   click("cure", applyCure);
+  click("complete-stop", () => completing.cancel());
   click("draw-undo", undo);
+  click("draw-redo", redo);
+  click("fill", () => setFilling(!filling));
+  click("rotate", () => change(rotated(board)));
+  click("mirror", () => change(mirrored(board)));
   click("draw-play", () => open("play", format(board), title()));
   click("draw-keep", () => keepBoard(format(board), title()));
   click("hide-all", () => change(filled(board.height, board.width, MASK)));
@@ -53,7 +65,10 @@ export function start({ open, keepBoard, importDialog }) {
       toast(error.message);
     }
   };
-  onConnection((there) => there && judge());
+  api.onConnection((there) => there && judge());
+  api.model().then(({ height, width }) => {
+    $("draw-limits").textContent = `The model completes boards of up to ${height} rows and ${width} columns. A smaller one is drawn within walls.`;
+  }, () => {});
   try {
     set(parse(table.recall("draw")));
   } catch {
@@ -67,7 +82,7 @@ const title = () => (format(board) === named.text ? named.title : "");
 // A board from elsewhere. What was drawn is an Undo away; suggestions for it are of no more use.
 export function load(text, title = "") {
   completing.cancel();
-  $("suggestions").replaceChildren();
+  shelve([]);
   const next = parse(text);
   named = { text: format(next), title };
   if (format(board) !== named.text) change(next);
@@ -108,10 +123,12 @@ function onKey(event) {
     cursor = next;
     show();
     view.canvas.setAttribute("aria-label", cellName(board, cursor));
-  } else if (event.key === " " && cursor !== undefined) {
-    paint([cursor], board);
+  } else if ([" ", "Delete", "Backspace"].includes(event.key) && cursor !== undefined) {
+    if (filling && event.key === " ") fill(cursor);
+    else paint([cursor], board, event.key === " " ? tile : FLOOR);
     view.canvas.setAttribute("aria-label", cellName(board, cursor));
-  } else if (event.key >= "1" && event.key <= "8") choose(Number(event.key) - 1);
+  } else if (event.key.toLowerCase() === "f") setFilling(!filling);
+  else if (event.key >= "1" && event.key <= "8") choose(Number(event.key) - 1);
   else return;
   event.preventDefault();
 }
@@ -120,32 +137,47 @@ function onStroke(event) {
   const heard = event.getCoalescedEvents?.() ?? [];
   for (const each of heard.length ? heard : [event]) {
     const cell = view.cellAt(each);
-    if (cell >= 0) paint(stroke.last < 0 ? [cell] : line(board, stroke.last, cell), stroke.before);
+    if (cell >= 0) paint(stroke.last < 0 ? [cell] : line(board, stroke.last, cell), stroke.before, stroke.tile);
     stroke.last = cell;
   }
 }
 
 // A second finger has come: what the first one painted was not meant.
 function giveUp() {
-  if (stroke && board !== stroke.before) undo();
+  if (stroke && board !== stroke.before) undo(), (future = []), show();
   stroke = null;
 }
 
+// What painting a tile on another makes: a box or the player painted on a goal stands on it.
+const onto = (tile, old) => (tile === BOX && has.goal(old) ? BOX_ON_GOAL : tile === PLAYER && has.goal(old) ? PLAYER_ON_GOAL : tile);
+
 // Paints cells of one stroke, which can be undone as a whole, back to the board before it.
-function paint(cells, before) {
-  if (cells.every((cell) => board.cells[cell] === tile)) return;
+function paint(cells, before, ink = tile) {
+  if (cells.every((cell) => board.cells[cell] === onto(ink, board.cells[cell]))) return;
   // There is one player: painting it elsewhere moves it, and what it is dragged over stays.
-  const next = copy(has.player(tile) ? before : board);
-  if (has.player(tile)) {
+  const next = copy(has.player(ink) ? before : board);
+  if (has.player(ink)) {
     next.cells.forEach((old, i) => has.player(old) && (next.cells[i] = old === PLAYER_ON_GOAL ? GOAL : FLOOR));
-    next.cells[cells.at(-1)] = tile;
-  } else for (const cell of cells) next.cells[cell] = tile;
+    next.cells[cells.at(-1)] = onto(ink, next.cells[cells.at(-1)]);
+  } else for (const cell of cells) next.cells[cell] = onto(ink, before.cells[cell]);
   if (past.at(-1) !== before) remember(before);
   set(next);
 }
 
+function setFilling(now) {
+  filling = now;
+  $("fill").setAttribute("aria-pressed", String(now));
+}
+
+// Fills the area of one tile that a cell belongs to. A player is one cell, so it is painted there alone.
+function fill(cell) {
+  setFilling(false);
+  paint(has.player(tile) ? [cell] : [...area(board, cell)], board);
+}
+
 function remember(before) {
   past.push(before);
+  future = [];
   if (past.length > 500) past.shift();
 }
 
@@ -156,7 +188,16 @@ function change(next) {
 
 function undo() {
   stroke = null;
-  if (past.length) set(past.pop());
+  if (!past.length) return;
+  future.push(board);
+  set(past.pop());
+}
+
+function redo() {
+  stroke = null;
+  if (!future.length) return;
+  past.push(board);
+  set(future.pop());
 }
 
 function set(next) {
@@ -175,6 +216,7 @@ function set(next) {
 function show() {
   view.show(board, { cursor, cure });
   enable($("draw-undo"), past.length);
+  enable($("draw-redo"), future.length);
 }
 
 const say = (...nodes) => $("draw-verdict").replaceChildren(...nodes);
@@ -190,55 +232,80 @@ function judge() {
   judging.run(async (signal) => {
     await new Promise((resolve) => setTimeout(resolve, 150));
     signal.throwIfAborted();
-    say(judgementNode(await ask("rate", { board: format(board) }, signal)));
+    say(judgementNode(await api.rate({ board: format(board) }, signal)));
   }).catch((error) => say(error.message));
 }
 
-async function complete() {
-  const given = format(board), shelf = $("suggestions");
-  if (!given.includes("?")) return toast("Paint some cells with ? first: those are what Complete fills.");
-  let cards = [];
-  enable($("complete"), false);
-  try {
-    await completing.run((signal) =>
-      listen("complete", { board: given, count: SUGGESTIONS }, (name, data) => {
-        if (name === "start") {
-          cards = Array.from({ length: SUGGESTIONS }, (_, i) => suggestion(i, given));
-          shelf.replaceChildren(...cards.map((one) => one.node));
-        } else if (name === "commit")
-          data.numbers.forEach((number, i) => {
-            const one = cards[number];
-            one.board.cells[data.cells[i]] = data.tiles[i];
-            one.view.show(one.board, { fresh: [data.cells[i]] });
-          });
-        else if (name === "judged") cards[data.number].finish(data);
-        else if (name === "error") {
-          shelf.replaceChildren();
-          toast(data.message);
-        }
-      }, signal),
-    );
-  } catch (error) {
-    shelf.replaceChildren(); // half-drawn boards are no suggestions
-    say(error.message);
-  }
-  enable($("complete"), true);
+function shelve(nodes) {
+  $("suggestions").replaceChildren(...nodes);
+  $("completions").hidden = !nodes.length;
 }
 
-function suggestion(number, given) {
+// Completions appear under the drawing while they are drawn. A small board is drawn within walls, and cut out again.
+async function complete() {
+  const given = board;
+  if (!given.cells.includes(MASK)) return toast("Paint some cells with ? first: those are what Complete fills.");
+  let cards = [], done = 0, all = 1;
+  enable($("complete"), false);
+  $("complete").hidden = true;
+  $("complete-stop").hidden = false;
+  if (document.activeElement === document.body || document.activeElement === $("complete")) $("complete-stop").focus();
+  try {
+    const finished = await completing.run(async (signal) => {
+      const { height, width } = await api.model(signal), placed = padded(given, height, width);
+      if (!placed) throw new Error(`The model completes boards of up to ${height} rows and ${width} columns with a wall all around.`);
+      const { top, left } = placed, back = (whole) => cut(whole, top, left, given.height, given.width);
+      for await (const data of api.complete({ board: format(placed.board), count: SUGGESTIONS }, signal)) {
+        if (data.type === "start") {
+          all = data.evaluations;
+          cards = Array.from({ length: SUGGESTIONS }, (_, i) => suggestion(i, copy(placed.board), back));
+          shelve(cards.map((one) => one.node));
+          $("complete-progress").hidden = false;
+          $("completions").scrollIntoView({ block: "nearest" });
+        } else if (data.type === "commit") {
+          const fresh = new Map();
+          data.numbers.forEach((number, i) => {
+            cards[number].whole.cells[data.cells[i]] = data.tiles[i];
+            fresh.set(number, data.cells[i]);
+          });
+          for (const number of fresh.keys()) cards[number].show();
+          $("complete-progress").value = Math.min(1, (done += 1) / all);
+        } else if (data.type === "judged") await cards[data.number].finish(data, signal);
+      }
+      return true;
+    });
+    if (!finished) cards.filter((one) => one.text === null).forEach((one) => one.node.remove());
+  } catch (error) {
+    cards.filter((one) => one.text === null).forEach((one) => one.node.remove()); // half-drawn boards are no suggestions
+    say(error.message);
+  }
+  $("completions").hidden = !$("suggestions").children.length;
+  $("complete-progress").value = 0;
+  $("complete-progress").hidden = true;
+  const focused = document.activeElement === $("complete-stop");
+  $("complete-stop").hidden = true;
+  $("complete").hidden = false;
+  enable($("complete"), true);
+  if (focused) $("complete").focus();
+}
+
+function suggestion(number, whole, back) {
   const canvas = el("canvas"), verdict = el("p", { className: "verdict small" });
   const use = button("Use this", () => change(parse(one.text)));
   use.disabled = true;
-  const one = { board: parse(given), view: new BoardView(canvas, `Suggestion ${number + 1}. `), text: null };
-  one.node = el("article", { className: "card" }, canvas, verdict, use);
-  one.finish = (found) => {
-    one.text = found.board;
-    one.view.show(parse(found.board));
-    verdict.replaceChildren(judgementNode(found.judgement));
+  const one = { whole, view: new BoardView(canvas, `Completion ${number + 1}. `), text: null };
+  one.node = el("article", { className: "card" }, canvas, use, verdict);
+  one.show = () => one.view.show(back(one.whole));
+  one.finish = async ({ board: found, judgement }, signal) => {
+    const small = back(parse(found));
+    one.view.show(small);
+    // A board that was cut out is judged as it is shown.
+    verdict.replaceChildren(judgementNode(small.cells.length === one.whole.cells.length ? judgement : await api.rate({ board: format(small) }, signal)));
+    one.text = format(small);
     use.disabled = false;
     canvas.onclick = use.onclick;
   };
-  one.view.show(one.board);
+  one.show();
   return one;
 }
 
@@ -246,7 +313,7 @@ async function repair() {
   judging.cancel();
   say("Looking for a wall to take away…");
   try {
-    const found = await repairing.run((signal) => ask("repair", { board: format(board), walls: 2 }, signal));
+    const found = await repairing.run((signal) => api.repair({ board: format(board) }, signal));
     if (!found) return;
     if (found.verdict === "repaired") {
       cure = found.walls[0].map(([row, column]) => row * board.width + column);
@@ -277,10 +344,10 @@ async function exportAs(kind) {
   const text = format(board);
   if (kind === "xsb" || kind === "sok") {
     const level = { board: text, title: title() || "maskoban", solutions: [best.of(text)].filter(Boolean) };
-    const { content } = await ask("convert", { levels: [level], to: kind });
+    const content = await api.writeLevels([level], kind);
     download(content, `board.${kind}`);
   } else if (kind === "png" || kind === "gif") {
-    download(await askFile("picture", { board: text, format: kind }), `board.${kind}`);
+    download(await api.picture({ board: text, format: kind }), `board.${kind}`);
   } else if (kind === "link") {
     await copyText(linkTo(text));
     toast("The link is copied. It carries the board in its address.");

@@ -16,6 +16,7 @@ export class Game {
     this.player = cells.findIndex(has.player);
     this.moves = ""; // everything played, what has been taken back included
     this.at = 0; // how much of it stands
+    this.marks = []; // where gestures begin: a walk, a swipe or a drag is undone at once
     // For every cell its four neighbours, in the order of the letters; -1 beyond the edge, which acts as a wall.
     this.near = new Int32Array(cells.length * 4).map((_, i) => {
       const cell = i >> 2, letter = LETTERS[i & 3], there = cell + this.offsets[letter];
@@ -70,7 +71,10 @@ export class Game {
       done = letter.toUpperCase();
     }
     this.player = there;
-    if (!remembered && this.moves[this.at] !== done) this.moves = this.played + done;
+    if (!remembered && this.moves[this.at] !== done) {
+      this.moves = this.played + done;
+      this.marks = this.marks.filter((mark) => mark <= this.at);
+    }
     this.at += 1;
     return true;
   }
@@ -88,6 +92,16 @@ export class Game {
   }
   redo() {
     return this.at < this.moves.length && this.step(this.moves[this.at], true);
+  }
+  // What is played from here on is one gesture.
+  mark() {
+    if (!this.marks.includes(this.at)) this.marks = [...this.marks, this.at].sort((a, b) => a - b);
+  }
+  undoGesture() {
+    this.goTo(this.marks.findLast((mark) => mark < this.at) ?? 0);
+  }
+  redoGesture() {
+    this.goTo(this.marks.find((mark) => mark > this.at) ?? this.moves.length);
   }
   goTo(at) {
     while (this.at > at && this.undo());

@@ -1,12 +1,10 @@
 // Levels from outside: pasted, chosen or dropped. The server reads every format there is.
 
-import { ask } from "./api.js";
+import { MAX_BYTES, readLevels } from "./api.js";
 import { parse } from "./board.js";
 import { $, toast } from "./dom.js";
 import { Game } from "./game.js";
 import { FULL, best, collection } from "./store.js";
-
-const MAX_FILE = 700_000; // in base64 this stays below what the server takes
 
 export function start(does) {
   const take = (...asked) => bring(asked, does);
@@ -41,16 +39,12 @@ export function dialog() {
 }
 
 async function fileContent(file) {
-  if (file.size > MAX_FILE) return { problem: `${file.name} is too large: at most ${MAX_FILE / 1000} kB.` };
-  let bytes;
+  if (file.size > MAX_BYTES) return { problem: `${file.name} is too large: at most ${MAX_BYTES / 1000} kB.` };
   try {
-    bytes = new Uint8Array(await file.arrayBuffer());
+    return { name: file.name, content: new Uint8Array(await file.arrayBuffer()) };
   } catch {
     return { problem: `${file.name} cannot be read.` }; // a folder, or gone
   }
-  let letters = "";
-  for (let i = 0; i < bytes.length; i += 8192) letters += String.fromCharCode(...bytes.subarray(i, i + 8192));
-  return { name: file.name, content: btoa(letters), encoding: "base64" };
 }
 
 // The moves, in the letters of the rules, if they solve the board.
@@ -60,13 +54,12 @@ function replayed(board, lurd) {
 }
 
 // The levels of one file or text; a sentence is thrown where there are none.
-async function read({ problem, name, ...asked }) {
-  if (problem || !asked.content) throw new Error(problem ?? `${name ? `${name}: there` : "There"} is nothing to import yet.`);
+async function read({ problem, name, content }) {
+  if (problem || !content?.length) throw new Error(problem ?? `${name ? `${name}: there` : "There"} is nothing to import yet.`);
   try {
-    return (await ask("convert", asked)).levels;
+    return await readLevels(content);
   } catch (error) {
-    // What the API calls it is nothing to the reader.
-    throw new Error(error.message.replace(/^content: /, name ? `${name}: ` : ""));
+    throw new Error(name ? `${name}: ${error.message}` : error.message);
   }
 }
 

@@ -1,44 +1,61 @@
-// Play: keys, clicks, drags and swipes become steps; the server is asked for par, hints and warnings.
+// Play: keys, clicks, drags and swipes become steps; the backend is asked for par, hints and warnings.
 
-import { ask, onConnection } from "./api.js";
-import { format, parse } from "./board.js";
-import { $, Newest, copyText, enable, plural, toast } from "./dom.js";
+import * as api from "./api.js";
+import { arrowTo, format, parse } from "./board.js";
+import { $, Newest, copyText, enable, plural, shareOut, toast } from "./dom.js";
 import { Game } from "./game.js";
-import { linkTo } from "./share.js";
-import { FULL, best, keep, pushesOf, recall, table } from "./store.js";
-import { BoardView } from "./view.js";
+import * as pool from "./pool.js";
+import { clock, dailyBoard, dateOf, recordWin, score, shareText, stats, streaks } from "./records.js";
+import { dailyLink, linkTo } from "./share.js";
+import { FULL, best, games, keep, pushesOf, recall, table } from "./store.js";
+import { BoardView, cellName } from "./view.js";
 
 // What the table holds before anybody has put a board on it.
-const WELCOME = "##########\n###  #####\n#   $  ###\n# # .#  ##\n#  $.@$ ##\n##  #.  ##\n###     ##\n##########\n##########\n##########";
+const WELCOME = "##########\n###  #####\n#   $  ###\n# # .#  ##\n#  $.@$ ##\n##  #.  ##\n###     ##\n##########";
+// Letters by where they are on the keyboard, whatever is printed on them.
 const KEYS = {
-  ArrowLeft: "l", ArrowUp: "u", ArrowRight: "r", ArrowDown: "d", a: "l", w: "u", d: "r", s: "d",
+  ArrowLeft: "l", ArrowUp: "u", ArrowRight: "r", ArrowDown: "d", KeyA: "l", KeyW: "u", KeyD: "r", KeyS: "d",
 };
 const WORDS = { l: "left", u: "up", r: "right", d: "down" };
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 
+const STUCK = "This box cannot be pushed from here.";
 const DOUBLE_CLICK = 400; // milliseconds
+const MAX_TRAIL = 200; // boards to go back to
 
 let game, text, title, view;
+let trail = { list: [], at: -1 }; // the boards that were on the table: { board, title, date }
+let par = null, word = null; // of the board, once it is rated
+let seconds = 0; // that it was played
 let trouble = ""; // what is wrong with the board itself, however it is played
 let chosen, routes = new Map(); // the box taken in hand, and where it can go
 let pressed = null; // where a pointer went down
 let sent = null; // where a click sent a box last, and when
 let dead = null;
 let ahead = null; // all moves, when those still to come are a solution
-let helped = false; // the solution was looked at, so a win is not one's own
+let helped = false; // a hint or the solution was shown since the last restart: a win does not count
 let aside = null; // the game that waits while one's best is shown
 let timer = null, queue = "";
-let hintCells = null;
-const watching = new Newest(), hinting = new Newest(), rating = new Newest(), shading = new Newest();
+let hintCells = null, explored; // what a hint shows; the cell that keys explore
+let spokenAt = 0; // the move that was spoken of last
+let won = false; // whether this win has been counted
+const watching = new Newest(), hinting = new Newest(), rating = new Newest(), shading = new Newest(), drawing = new Newest();
+
+const visible = () => !$("play").hidden;
+const say = (sentence) => ($("play-message").textContent = sentence);
+const speak = (sentence) => ($("spoken").textContent = sentence);
+const current = () => trail.list[trail.at];
 
 export function start({ open, keepBoard }) {
   view = new BoardView($("play-board"), "The game. ");
   for (const id of ["shade", "warn"]) $(id).checked = recall(id, $(id).checked);
-  const saved = table.recall("play");
+  games.prune();
+  trail = table.recall("trail") ?? trail;
   try {
-    load(saved.text, saved.title, saved);
+    visit(trail.at);
   } catch {
-    load(WELCOME); // nothing there, or nothing that is a board
+    trail = { list: [], at: -1 }; // nothing there, or nothing that is a board
+    load(WELCOME, "Welcome");
   }
   addEventListener("keydown", onKey);
   const canvas = view.canvas;
@@ -46,40 +63,78 @@ export function start({ open, keepBoard }) {
   canvas.onpointermove = onMove;
   canvas.onpointerup = onUp;
   canvas.onpointercancel = (event) => event.isPrimary && ((pressed = null), letGo());
+  canvas.onblur = () => explored !== undefined && ((explored = undefined), draw());
   const click = (id, act) => ($(id).onclick = act);
-  click("undo", () => act(() => game.undo()));
-  click("redo", () => act(() => game.redo()));
+  click("undo", undo);
+  click("redo", redo);
   click("restart", restart);
   click("hint", hint);
+  click("next", next);
+  click("previous", previous);
+  click("daily", () => daily());
+  click("won-next", next);
+  click("won-replay", () => (restart(), canvas.focus({ preventScroll: true })));
+  click("won-share", shareWin);
   click("solution-back", () => act(() => game.undo()));
   click("solution-on", () => withSolution(() => act(() => game.redo())));
   click("solution-play", () => (timer && !queue ? halt() : withSolution(playBack)));
   click("solution-best", () => (aside ? backToOwn() : showBest()));
   click("play-edit", () => open("draw", text, title));
-  click("play-keep", () => keepBoard(text, title));
+  click("play-keep", () => keepBoard(text, title, par === null ? undefined : { verdict: "solved", word, pushes: par }));
   click("play-share", async () => (await copyText(linkTo(text)), toast("The link is copied. It carries the board in its address.")));
   for (const [id, act] of [["shade", shade], ["warn", look]]) {
     $(id).onchange = () => (keep(id, $(id).checked), act());
   }
-  onConnection((there) => there && (rate(), shade(), look()));
+  $("difficulty").value = recall("difficulty", "");
+  $("difficulty").onchange = () => (keep("difficulty", $("difficulty").value), pool.choose($("difficulty").value), newest());
+  pool.start(visible, (board) => view.show(board));
+  pool.choose($("difficulty").value);
+  setInterval(tick, 1000);
+  addEventListener("pagehide", save);
+  api.onConnection((there) => there && (rate(), shade(), look(), pool.fill()));
+  tellStats();
 }
 
-// Puts a board on the table. The one that is there already stays as it was played, until it is solved.
-export function load(board, name = "", saved = null) {
+// This part is shown: boards are drawn ahead from now on.
+export const shownNow = () => pool.fill();
+
+// Puts a board on the table as it was left. A solved one starts afresh.
+export function load(board, name = "", date = "") {
   const next = parse(board), same = game && format(next) === text;
+  drawing.cancel();
   finishQueue();
   halt();
-  title = name || (same ? title : "");
-  if (same && !game.solved) return;
+  if (same) {
+    if (name) current().title = title = name;
+    if (date) current().date = date;
+    if (!game.solved) return after();
+    return restart();
+  }
+  const entry = { board: format(next), title: name, date };
+  trail.list = [...trail.list.slice(0, trail.at + 1), entry].slice(-MAX_TRAIL);
+  visit(trail.list.length - 1);
+  if (game.playable && game.solved && game.at) restart();
+}
+
+// A board of the trail, with the game as it was left.
+function visit(place) {
+  const entry = trail.list[place], next = parse(entry.board);
+  drawing.cancel();
+  finishQueue();
+  halt();
+  trail.at = place;
+  table.keep("trail", trail);
+  ({ title } = entry);
   text = format(next);
   game = new Game(next);
-  helped = saved?.helped ?? false;
-  aside = saved?.aside ?? null;
-  if (saved) {
-    for (const letter of saved.moves ?? "") if (!game.step(letter)) break;
-    game.goTo(saved.at);
-  }
-  dead = ahead = null;
+  const saved = games.of(text) ?? {};
+  for (const letter of saved.moves ?? "") if (!game.step(letter)) break;
+  game.goTo(saved.at ?? 0);
+  game.marks = saved.marks ?? [];
+  ({ helped = false, aside = null, seconds = 0 } = saved);
+  dead = ahead = par = word = null;
+  spokenAt = game.at;
+  won = game.solved && game.at > 0; // it was counted when it was won
   trouble = game.playable ? "" : "This board cannot be played.";
   $("par").textContent = "–";
   letGo(false);
@@ -88,73 +143,194 @@ export function load(board, name = "", saved = null) {
   rate();
 }
 
+function save() {
+  if (game.moves || games.of(text)) games.keep(text, { moves: game.moves, at: game.at, marks: game.marks, helped, aside, seconds });
+}
+
+function tick() {
+  if (!visible() || document.hidden || !game.at || game.solved || !game.playable) return;
+  seconds += 1;
+  $("time").textContent = clock(seconds);
+}
+
+function previous() {
+  if (trail.at > 0) visit(trail.at - 1);
+}
+
+const next = () => (trail.at < trail.list.length - 1 ? visit(trail.at + 1) : newest());
+
+// A board of the chosen difficulty. Where none was drawn ahead, one sees it being drawn.
+const newest = () => fetchBoard(async (signal) => {
+  const found = await pool.next(signal);
+  return () => load(found.board, found.title);
+});
+
+// The daily board; another date's by its link.
+export const daily = (date = dateOf()) => fetchBoard(async (signal) => {
+  const found = await dailyBoard(date, signal);
+  return () => load(found.board, found.title, date);
+});
+
+async function fetchBoard(work) {
+  finishQueue();
+  halt();
+  letGo();
+  watching.cancel();
+  $("won").hidden = true;
+  say("The model draws a board…");
+  try {
+    const put = await drawing.run(work);
+    put?.();
+  } catch (error) {
+    after();
+    say(error.message);
+  }
+}
+
+function giveUpDrawing() {
+  drawing.cancel();
+  after();
+}
+
 function rate() {
   rating.run(async (signal) => {
-    const { verdict, pushes, reason, word } = await ask("rate", { board: text }, signal);
+    const judgement = await api.rate({ board: text }, signal);
+    const { verdict, pushes, reason } = judgement;
+    ({ pushes: par, word } = judgement);
     $("par").textContent = pushes ?? "–";
     $("par").title = verdict === "solved" ? `Fewest pushes, by the solver; ${word ?? "not rated"}` : `${verdict} ${reason}`;
     if (verdict === "malformed") trouble = `This board cannot be played: ${reason}.`;
     if (verdict === "unsolvable") trouble = "This board cannot be solved.";
+    tellBoard();
+    tellWin();
     if (trouble) look();
   }).catch(() => {});
 }
 
-const say = (sentence) => ($("play-message").textContent = sentence);
-const visible = () => !$("play").hidden;
+function tellBoard() {
+  const name = [current().title || "A board", word].filter(Boolean).join(" · ");
+  $("board-name").textContent = $("play-message").dataset.name = name;
+}
 
 function onKey(event) {
   const typing = event.target.closest?.("input:not([type=checkbox], [type=range]), textarea, select, dialog");
   if (!visible() || typing || event.altKey) return;
-  const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
-  if (event.target.type === "range" && key.startsWith("Arrow")) return;
-  const does = { z: () => game.undo(), Backspace: () => game.undo(), y: () => game.redo() };
-  if (event.ctrlKey || event.metaKey) {
-    if (key !== "z" && key !== "y") return;
-    event.preventDefault();
-    act(key === "y" || event.shiftKey ? does.y : does.z);
-  } else if (KEYS[key]) {
-    event.preventDefault();
-    act(() => game.step(KEYS[key]));
-  } else if (does[key]) {
-    event.preventDefault();
-    act(does[key]);
-  } else if (key === "r") restart();
-  else if (key === "h") hint();
-  else if (key === "Escape") letGo();
+  const { code, shiftKey: shift } = event, key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
+  const move = KEYS[code] ?? KEYS[key], arrow = key.startsWith("Arrow");
+  if (event.target.type === "range" && arrow) return;
+  const onButton = event.target.closest?.("button, summary, a");
+  let does = null;
+  if (event.ctrlKey || event.metaKey) does = { z: shift ? redo : undo, y: redo }[key];
+  else if (shift && arrow) does = () => explore(event.key);
+  else if (move) does = () => act(() => (game.mark(), game.step(move)));
+  // On a French keyboard Z is where W is elsewhere, so there the key of W undoes.
+  else if (key === "z" || code === "KeyZ") does = shift ? () => act(() => game.undo()) : undo;
+  else if (key === "y") does = shift ? () => act(() => game.redo()) : redo;
+  else if (key === "Enter" && !onButton) does = explored === undefined ? (won ? next : null) : () => choose(explored);
+  else does = { Backspace: undo, r: restart, h: hint, n: next, p: previous, Escape: () => ((explored = undefined), drawing.running ? giveUpDrawing() : letGo()) }[key];
+  if (!does) return;
+  event.preventDefault();
+  does();
+}
+
+const undo = () => act(() => game.undoGesture());
+const redo = () => act(() => game.redoGesture());
+
+// A cell is told without walking there; Enter then does what a click does.
+function explore(key) {
+  explored = explored === undefined ? game.player : arrowTo(game.start, explored, key);
+  draw();
+  speak(cellName(game.board(), explored));
 }
 
 // One thing a person does: whatever was still moving is finished first.
 function act(change) {
+  if (drawing.running) return; // what is shown is the board to come
   finishQueue();
   halt();
   if (!game.playable) return;
   letGo(false);
+  const before = game.at;
   change();
+  if (game.at === before) speak("Blocked.");
   after();
 }
 
 function after() {
   hintCells = null;
   draw();
+  speakMoves();
   $("moves").textContent = game.at;
   $("pushes").textContent = game.pushes;
+  $("time").textContent = clock(seconds);
   enable($("undo"), game.at);
   enable($("solution-back"), game.at);
   enable($("redo"), game.at < game.moves.length);
-  table.keep("play", { text, title, moves: game.moves, at: game.at, helped, aside });
+  enable($("previous"), trail.at > 0);
   hinting.cancel();
-  const won = game.playable && game.solved && game.at;
-  const record = won && !helped && best.offer([[text, game.played]]);
+  const solved = Boolean(game.playable && game.solved && game.at), counts = solved && !won && !helped;
+  const first = counts && !best.of(text), record = counts && best.offer([[text, game.played]]);
   if (record === null) toast(FULL);
+  if (counts) {
+    best.offerMoves(text, game.at);
+    recordWin({ first, atPar: game.pushes === par, seconds, word, date: current().date, pushes: game.pushes });
+    tellStats();
+  }
+  won = solved;
+  save();
   const own = best.of(text);
   $("best").textContent = own ? pushesOf(own) : "–";
   $("solution-best").hidden = !own;
   $("solution-best").textContent = aside ? "My game" : "Your best";
-  if (won) {
+  tellBoard();
+  tellWin();
+  if (solved) {
     watching.cancel();
     const feat = `${plural(game.at, "move")} and ${plural(game.pushes, "push", "pushes")}`;
     say(`Solved in ${feat}${record ? ", your best so far" : ""}!`);
   } else look();
+}
+
+function tellWin() {
+  $("won").hidden = !won;
+  if (!won) return;
+  $("won-score").textContent = score(game.pushes, par);
+  const own = best.of(text), ownMoves = best.moves(text);
+  const bests = own ? `best ${pushesOf(own)} pushes, ${ownMoves ?? own.length} moves` : "";
+  $("won-detail").textContent = [plural(game.at, "move"), clock(seconds), bests].filter(Boolean).join(" · ");
+  $("won-helped").hidden = !helped;
+}
+
+function tellStats() {
+  const { solved, par, seconds, words, days } = stats(), { current, longest } = streaks(days);
+  const rows = [
+    ["Solved", solved], ["At par", par], ...["easy", "medium", "hard", "expert"].map((each) => [each, words[each] ?? 0]),
+    ["Daily streak", current], ["Longest streak", longest], ["Time", clock(seconds)],
+  ];
+  $("stats").replaceChildren(...rows.flatMap(([name, value]) => {
+    const [dt, dd] = [document.createElement("dt"), document.createElement("dd")];
+    [dt.textContent, dd.textContent] = [name, value];
+    return [dt, dd];
+  }));
+}
+
+function shareWin() {
+  const { date } = current(), link = date ? dailyLink(date) : linkTo(text);
+  shareOut(shareText({ title, date, pushes: game.pushes, par, moves: game.at, seconds, link }));
+}
+
+// What happened since it was last told, for those who do not see it.
+function speakMoves() {
+  const from = spokenAt, { at } = game;
+  spokenAt = at;
+  if (at === from) return;
+  const name = (letter) => WORDS[letter.toLowerCase()], place = cellName(game.board(), game.player).replace(/, [^,]*$/, "");
+  if (at < from) return speak(`Undone. You are at ${place}.`);
+  const made = game.moves.slice(from, at), last = made.at(-1), pushes = pushesOf(made);
+  if (!pushes) return speak(made.length > 1 ? `Walked ${made.length} steps to ${place}.` : `${name(last)}.`);
+  const box = last === last.toUpperCase() ? game.next(game.player, last.toLowerCase()) : -1;
+  const onGoal = box >= 0 && game.goals[box] ? ", onto a goal" : "";
+  speak(made.length > 1 ? `${plural(pushes, "push", "pushes")}, ${plural(made.length, "move")}${onGoal}. You are at ${place}.` : `Pushed ${name(last)}${onGoal}.`);
 }
 
 function draw() {
@@ -162,19 +338,20 @@ function draw() {
     dead: $("shade").checked ? dead : null,
     targets: chosen === undefined ? hintCells?.targets : routes.keys(),
     fresh: hintCells?.fresh,
+    cursor: explored,
     chosen,
   });
 }
 
 // A quiet question after every move: can this still be solved?
 function look() {
-  if (game.playable && game.solved && game.at) return; // that has been said
+  if (won) return; // that has been said
   say(trouble);
   watching.run(async (signal) => {
     if (trouble || game.solved || !$("warn").checked || !game.at) return;
     await new Promise((resolve) => setTimeout(resolve, 250));
     signal.throwIfAborted();
-    const { verdict } = await ask("solve", { board: format(game.board()), seconds: 5 }, signal);
+    const { verdict } = await api.solve({ board: format(game.board()) }, signal);
     if (verdict === "unsolvable") say("From here it cannot be solved any more. Undo goes back.");
   }).catch(() => {});
 }
@@ -188,6 +365,8 @@ async function hint() {
   for (const letter of found.slice(0, push)) ahead.step(letter);
   const letter = found[push].toLowerCase(), box = ahead.next(ahead.player, letter), to = ahead.next(box, letter);
   letGo(false);
+  helped = true;
+  save();
   hintCells = { fresh: [box], targets: [to] };
   draw();
   const width = game.start.width;
@@ -202,8 +381,8 @@ async function solution(asking) {
   try {
     const board = format(game.board());
     const found = await asking.run(async (signal) => {
-      const short = await ask("solve", { board, mode: "pushes", seconds: 5 }, signal);
-      return short.verdict === "unknown" ? ask("solve", { board, seconds: 10 }, signal) : short;
+      const short = await api.solve({ board, mode: "pushes" }, signal);
+      return short.verdict === "unknown" ? api.solve({ board, seconds: 10 }, signal) : short;
     });
     if (!found) return null;
     if (found.solution === null)
@@ -226,7 +405,7 @@ function putAhead(lurd, at) {
 function showBest() {
   finishQueue();
   halt();
-  if (game.moves) aside = { moves: game.moves, at: game.at, helped };
+  if (game.moves) aside = { moves: game.moves, at: game.at, marks: game.marks, helped };
   putAhead(best.of(text), 0);
   playBack();
 }
@@ -235,8 +414,10 @@ function backToOwn() {
   halt();
   game.goTo(0);
   game.moves = aside.moves;
+  game.marks = aside.marks ?? [];
   game.goTo(aside.at);
   ({ helped } = aside);
+  won = game.solved; // counted when it was won
   aside = null;
   letGo(false);
   after();
@@ -275,6 +456,7 @@ function halt() {
 function travel(letters) {
   halt();
   hinting.cancel(); // the answer would be for where one was
+  game.mark();
   queue = letters;
   if (still.matches) return finishQueue();
   const on = () => {
@@ -297,13 +479,15 @@ function finishQueue() {
 }
 
 function restart() {
+  drawing.cancel();
   finishQueue();
   halt();
   if (aside) backToOwn();
   game.goTo(0);
   // Whoever starts over plays for themselves: the solution that was looked up is not there to be gone through again.
   if (helped) game.moves = "";
-  helped = false;
+  helped = won = false;
+  seconds = 0;
   ahead = null;
   letGo(false);
   after();
@@ -313,7 +497,8 @@ function take(box) {
   chosen = box;
   routes = game.routes(box);
   hintCells = null;
-  if (!routes.size && !game.solved) say("This box cannot be pushed from here.");
+  if (!routes.size && !game.solved) say(STUCK);
+  else if ($("play-message").textContent === STUCK) say(trouble); // that was another box
   draw();
 }
 
@@ -329,57 +514,79 @@ function pushTo(cell) {
   travel(route);
 }
 
-function onDown(event) {
-  if (!event.isPrimary) return void (pressed = null); // a second finger: this is no move
-  if (!game.playable || event.button) return;
-  const cell = view.cellAt(event);
-  // Of a double click the second half is not about the box that has just been sent there.
-  if (cell === sent?.cell && event.timeStamp - sent.when < DOUBLE_CLICK) return;
-  finishQueue();
-  halt();
-  view.canvas.setPointerCapture(event.pointerId);
-  pressed = { cell, x: event.clientX, y: event.clientY, touch: event.pointerType === "touch", before: chosen };
-  if (cell >= 0 && game.boxes[cell]) take(cell);
-}
-
-function onMove(event) {
-  if (!pressed) return;
-  const cell = view.cellAt(event);
-  view.canvas.style.cursor = chosen !== undefined && routes.has(cell) ? "copy" : "";
-}
-
-function onUp(event) {
-  if (!pressed) return;
-  const { cell: from, x, y, touch, before } = pressed, cell = view.cellAt(event);
-  pressed = null;
-  view.canvas.style.cursor = "";
-  const dx = event.clientX - x, dy = event.clientY - y, size = view.canvas.clientWidth / game.start.width;
-  const far = Math.hypot(dx, dy) > Math.max(18, size * 0.6);
-  // A drag begins on the box: with a box in hand, a swipe elsewhere is still a swipe.
-  if (game.boxes[from] && cell !== from && far) {
-    if (routes.has(cell)) pushTo(cell);
-    else letGo();
-  } else if (touch && far) {
-    act(() => game.step(Math.abs(dx) > Math.abs(dy) ? (dx < 0 ? "l" : "r") : dy < 0 ? "u" : "d"));
-  } else if (cell >= 0 && game.boxes[cell]) {
-    if (before === cell) letGo(); // a second click puts the box back down
-  } else if (chosen !== undefined && routes.has(cell)) {
-    sent = { cell, when: event.timeStamp };
-    pushTo(cell);
-  } else {
+// What a click on a cell, or Enter on the explored one, does.
+function choose(cell, before = chosen) {
+  if (!game.playable) return;
+  if (cell >= 0 && game.boxes[cell]) {
+    if (before === cell) return letGo(); // a second click puts the box back down
+    take(cell);
+    speak(`Box in hand; ${plural(routes.size, "cell")} to push it to.`);
+  } else if (chosen !== undefined && routes.has(cell)) pushTo(cell);
+  else {
     letGo();
     const path = cell >= 0 ? game.walkTo(cell) : null;
     if (path) travel(path);
   }
 }
 
+function onDown(event) {
+  if (!event.isPrimary) return void (pressed = null); // a second finger: this is no move
+  if (!game.playable || event.button || drawing.running) return;
+  const cell = view.cellAt(event);
+  // Of a double click the second half is not about the box that has just been sent there.
+  if (cell === sent?.cell && event.timeStamp - sent.when < DOUBLE_CLICK) return;
+  finishQueue();
+  halt();
+  view.canvas.setPointerCapture(event.pointerId);
+  pressed = { cell, x: event.clientX, y: event.clientY, touch: event.pointerType === "touch", before: chosen, swiped: false };
+  if (cell >= 0 && game.boxes[cell]) take(cell);
+}
+
+// A finger that goes on walks on: a step for every cell's width, all of it one gesture.
+function swipe(event) {
+  const dx = event.clientX - pressed.x, dy = event.clientY - pressed.y, size = view.canvas.clientWidth / game.start.width;
+  const across = Math.abs(dx) > Math.abs(dy), far = Math.max(Math.abs(dx), Math.abs(dy));
+  if (far <= (pressed.swiped ? size : Math.max(18, size * 0.6))) return;
+  const letter = across ? (dx < 0 ? "l" : "r") : dy < 0 ? "u" : "d", again = pressed.swiped;
+  Object.assign(pressed, { x: event.clientX, y: event.clientY, swiped: true });
+  act(() => (again || game.mark(), game.step(letter)));
+}
+
+function onMove(event) {
+  if (!pressed) return;
+  if (pressed.swiped || (pressed.touch && event.isPrimary && !game.boxes[pressed.cell])) return swipe(event);
+  const cell = view.cellAt(event);
+  view.canvas.style.cursor = chosen !== undefined && routes.has(cell) ? "copy" : "";
+}
+
+function onUp(event) {
+  if (!pressed) return;
+  const { cell: from, x, y, touch, before, swiped } = pressed, cell = view.cellAt(event);
+  view.canvas.style.cursor = "";
+  if (swiped) return void (pressed = null);
+  const size = view.canvas.clientWidth / game.start.width;
+  const far = Math.hypot(event.clientX - x, event.clientY - y) > Math.max(18, size * 0.6);
+  // A drag begins on the box: with a box in hand, a swipe elsewhere is still a swipe.
+  if (game.boxes[from] && cell !== from && far) {
+    if (routes.has(cell)) pushTo(cell);
+    else letGo();
+  } else if (touch && far) swipe(event);
+  else if (cell >= 0 && game.boxes[cell]) {
+    if (before === cell) letGo(); // a second click puts the box back down
+  } else {
+    if (chosen !== undefined && routes.has(cell)) sent = { cell, when: event.timeStamp };
+    choose(cell, before);
+  }
+  pressed = null;
+}
+
 function shade() {
   if (!$("shade").checked || dead) return draw();
   const of = text;
   shading.run(async (signal) => {
-    const found = await ask("dead-cells", { board: text }, signal);
+    const found = await api.deadCells({ board: text }, signal);
     if (of !== text) return;
-    dead = found.dead.map(([row, column]) => row * game.start.width + column);
+    dead = found.map(([row, column]) => row * game.start.width + column);
     draw();
   }).catch((error) => say(error.message));
 }

@@ -2,10 +2,14 @@
 
 import { parse } from "./board.js";
 
+const page = () => location.href.split(/[?#]/)[0];
+
+export const dailyLink = (date) => `${page()}#/daily/${date}`;
+
 export function linkTo(board) {
   const runs = board.replace(/ /g, "-").replace(/\n/g, "|").replace(/(.)\1{2,}/g, (run, letter) => run.length + letter);
   const code = btoa(runs).replace(/\+/g, "-").replace(/\//g, "_").replace(/=/g, "");
-  return `${location.origin}/#board=${code}`;
+  return `${page()}#board=${code}`;
 }
 
 export function boardIn(hash) {

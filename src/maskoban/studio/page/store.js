@@ -1,4 +1,4 @@
-// What the browser keeps: the collection, best solutions, and what was on the table.
+// What the browser keeps: the collection, best solutions, games, statistics, and what was on the table.
 
 import { standard } from "./board.js";
 
@@ -52,12 +52,12 @@ export const collection = {
     const boards = this.all(), before = boards.length;
     const known = new Set(boards.map((each) => each.board)), titles = new Set(boards.map((each) => each.title));
     let number = 1;
-    for (const { board: text, title, author, comment } of levels) {
+    for (const { board: text, title, author, comment, judgement } of levels) {
       const board = standard(text);
       if (known.has(board)) continue;
       while (titles.has(`Board ${number}`)) number += 1;
       const named = title || `Board ${number}`;
-      boards.push({ board, title: named, author: author || undefined, comment: comment || undefined, added: Date.now() });
+      boards.push({ board, title: named, author: author || undefined, comment: comment || undefined, judgement, added: Date.now() });
       known.add(board);
       titles.add(named);
     }
@@ -67,6 +67,11 @@ export const collection = {
   // Whoever renames a board sees the new name already; false where there is no room for it.
   rename(board, title) {
     return keep("collection", this.all().map((each) => (each.board === board ? { ...each, title } : each)));
+  },
+  // Stores the solver's judgements, by board.
+  judge(judgements) {
+    const told = (each) => (judgements.has(each.board) ? { ...each, judgement: judgements.get(each.board) } : each);
+    return keep("collection", this.all().map(told));
   },
   // Takes a board out, and returns what puts it back in its place.
   remove(board) {
@@ -82,9 +87,34 @@ export const pushesOf = (lurd) => lurd.replace(/[a-z]/g, "").length;
 // Fewer pushes are better; with as many, fewer moves.
 const beats = (lurd, old) => !old || (pushesOf(lurd) - pushesOf(old) || lurd.length - old.length) < 0;
 
+// The game of every board, each under its own key, so that a move writes little.
+const GAME = `${PREFIX}game.`, MAX_GAMES = 500;
+
+export const games = {
+  of: (board) => recall(`game.${board}`, null),
+  keep: (board, game) => keep(`game.${board}`, { ...game, used: Date.now() }),
+  // Of too many games the oldest go; best solutions stay.
+  prune() {
+    try {
+      const keys = Object.keys(local()).filter((key) => key.startsWith(GAME));
+      if (keys.length <= MAX_GAMES) return;
+      const used = new Map(keys.map((key) => [key, JSON.parse(localStorage.getItem(key)).used ?? 0]));
+      for (const key of keys.sort((a, b) => used.get(a) - used.get(b)).slice(0, -MAX_GAMES)) localStorage.removeItem(key);
+    } catch {
+      // no storage
+    }
+  },
+};
+
 export const best = {
   all: () => recall("best", {}),
   of: (board) => best.all()[board] ?? null,
+  // The fewest moves of any solution, which may have more pushes.
+  moves: (board) => recall("moves", {})[board] ?? null,
+  offerMoves(board, moves) {
+    const all = recall("moves", {});
+    if (!(all[board] <= moves)) keep("moves", { ...all, [board]: moves });
+  },
   // Pairs of a board and a solution of it; true if one is better than what was known, null where there is no room for it.
   offer(solutions) {
     const all = best.all();

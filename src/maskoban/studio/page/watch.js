@@ -1,16 +1,18 @@
 // Watch: boards appear while they are sampled; every moment of it can be looked at again.
 
-import { listen, model } from "./api.js";
+import { generate as sample, model } from "./api.js";
 import { NAMES, arrowTo, copy, format, parse } from "./board.js";
 import { $, Newest, button, el, enable, judgementNode, plural, toast } from "./dom.js";
 import { keep, recall, session } from "./store.js";
 import { BoardView, cellName, tileIcon } from "./view.js";
 
+const LONG_PRESS = 350; // milliseconds
+
 const sampling = new Newest();
 let does; // what other parts of the page do
 let cards = []; // a card a board that is wanted; with a filter, a card may show several boards one after the other
 let byNumber = new Map(); // the cards by the number of the board they show
-let events = []; // everything the server sent, as [name, data]
+let events = []; // everything that was heard
 let step = 0, shown = 0; // commits so far, and the one that is shown
 let evaluations = 0; // of one attempt
 let playing = null;
@@ -18,6 +20,7 @@ let playing = null;
 export function start(parts) {
   does = parts;
   const form = $("watch-form");
+  $("watch-settings").open = !matchMedia("(max-width: 36rem)").matches; // on a phone the boards come first
   form.temperature.oninput = form.sampler.oninput = form.sweeps.oninput = () => note(form);
   form.onsubmit = (event) => {
     event.preventDefault();
@@ -29,16 +32,16 @@ export function start(parts) {
   addEventListener("pointerdown", (event) => event.target.closest?.("#watch-boards canvas") ?? hideChances());
   addEventListener("keydown", (event) => event.key === "Escape" && hideChances());
   // What this window sampled last is shown again.
-  for (const [name, data] of recall("watch", [], session)) hear(name, data, false);
+  for (const event of recall("watch", [], session)) hear(event, false);
   if (cards.length) show(step);
   stopped();
   addEventListener("pagehide", remember); // perhaps while sampling
   model().then(() => note(form), () => {});
 }
 
-// The first look at this part shows boards, not an empty shelf.
-export function shownFirst() {
-  if (!cards.length && !$("watch").hasAttribute("aria-busy")) generate($("watch-form"));
+// The first look at this part shows boards being drawn, not an empty shelf.
+export function shownNow() {
+  if (recall("watch", null, session) === null && !cards.length && !sampling.running) generate($("watch-form"));
 }
 
 // What the sampler that is chosen costs.
@@ -50,7 +53,9 @@ async function note(form) {
   if (changed) sentence = "With these settings nobody has measured how many boards are solvable.";
   else if (facts?.solvable) {
     const attempts = facts.config.critic ? `about ${facts.attempts.toFixed(1)} attempts and ` : "";
-    sentence = `${Math.round(100 * facts.solvable)} % of its boards are solvable; ${attempts}${Math.round(facts.evaluations)} network evaluations a board.`;
+    const plainest = (await model()).samplers.find((each) => each.name === "plain")?.evaluations;
+    const ratio = facts.evaluations / plainest, cost = facts.name === "plain" ? "" : `, ${ratio.toFixed(1)} times the work of plain`;
+    sentence = `${Math.round(100 * facts.solvable)} % of its boards are solvable; ${attempts}${Math.round(facts.evaluations)} network evaluations a board${cost}.`;
   }
   $("sampler-note").textContent = sentence;
 }
@@ -69,7 +74,9 @@ async function generate(form) {
   $("watch-stop").hidden = false;
   $("watch").setAttribute("aria-busy", "true");
   try {
-    await sampling.run((signal) => listen("generate", request, hear, signal));
+    await sampling.run(async (signal) => {
+      for await (const event of sample(request, signal)) hear(event);
+    });
   } catch (error) {
     toast(error.message);
   }
@@ -82,7 +89,8 @@ async function generate(form) {
   $("watch").removeAttribute("aria-busy");
 }
 
-function hear(name, data, live = true) {
+function hear(data, live = true) {
+  const name = data.type;
   const following = live && shown === step && !playing;
   if (name === "start") {
     // Only now: without a server, the boards from before stay.
@@ -107,16 +115,14 @@ function hear(name, data, live = true) {
     const one = byNumber.get(data.number);
     Object.assign(one, { text: data.board, title: data.title, kept: data.kept, attempts: data.attempts });
     one.verdict.replaceChildren(judgementNode(data.judgement));
-    one.solved = data.judgement.verdict === "solved";
+    one.judgement = data.judgement;
     for (const each of one.buttons) each.disabled = false;
     tell(one);
     if (live) draw(one);
   } else if (name === "end") {
     summary(data);
-  } else if (name === "error") {
-    return toast(data.message);
   }
-  events.push([name, data]);
+  events.push(data);
 }
 
 const remember = () => keep("watch", events, session);
@@ -143,9 +149,9 @@ function tell(one) {
 }
 
 function summary({ kept, sampled }) {
-  const attempts = events.filter(([name]) => name === "attempt").reduce((sum, [, data]) => sum + data.numbers.length, 0);
+  const attempts = events.filter((each) => each.type === "attempt").reduce((sum, each) => sum + each.numbers.length, 0);
   const left = kept < cards.length ? ` Only ${kept} of ${plural(sampled, "board")} matched; that is where it stops.` : "";
-  const solved = cards.filter((one) => one.solved && one.kept).length;
+  const solved = cards.filter((one) => one.judgement?.verdict === "solved" && one.kept).length;
   $("watch-summary").textContent =
     `${solved} of ${plural(kept, "board")} solvable; ${plural(attempts, "attempt")} and ${plural(attempts * evaluations, "network evaluation")} in all.${left}`;
 }
@@ -167,21 +173,38 @@ function card(place, { seed, model: name, board }) {
   one.view = new BoardView(canvas, `Board ${place + 1}: `);
   one.edit = button("Edit", () => does.open("draw", one.text ?? format(boardAt(one, step)), one.title));
   one.buttons = [
-    button("Play", () => does.open("play", one.text, one.title)),
+    button("Play", () => playCard(one)),
     one.edit,
-    button("Keep", () => does.keepBoard(one.text, one.title)),
+    button("Keep", () => does.keepBoard(one.text, one.title, one.judgement)),
   ];
   for (const each of one.buttons) each.disabled = true;
-  canvas.onpointermove = (event) => chances(one, one.view.cellAt(event), event.clientX, event.clientY);
-  canvas.onpointerdown = canvas.onpointermove;
-  // A finger covers what it points at: what it asked for stays until the next tap.
+  // A click plays. What a mouse points at, or a finger presses on for long, is explained.
+  let pressing = null, pressed = false;
+  const explain = (event) => chances(one, one.view.cellAt(event), event.clientX, event.clientY);
+  const release = () => (clearTimeout(pressing), (pressing = null));
+  canvas.onpointermove = (event) => event.pointerType !== "touch" && explain(event);
+  canvas.onpointerdown = (event) => {
+    pressed = false;
+    if (event.pointerType !== "touch") return;
+    hideChances();
+    pressing = setTimeout(() => ((pressed = true), explain(event)), LONG_PRESS);
+  };
+  canvas.onpointerup = release;
   canvas.onpointerleave = (event) => event.pointerType !== "touch" && hideChances();
-  canvas.onpointercancel = hideChances;
+  canvas.onpointercancel = () => (release(), hideChances());
+  canvas.oncontextmenu = (event) => (pressing || pressed) && event.preventDefault();
+  canvas.onclick = () => pressed || playCard(one);
   canvas.onblur = () => (hideChances(), (one.cursor = undefined), draw(one));
   canvas.onkeydown = (event) => inspect(one, event);
   tell(one);
   $("watch-boards").append(el("article", { className: "card" }, canvas, one.label, one.verdict, el("div", { className: "buttons" }, ...one.buttons)));
   return one;
+}
+
+function playCard(one) {
+  if (one.text === null) return;
+  hideChances();
+  does.open("play", one.text, one.title);
 }
 
 // The commits of the attempt that is shown at a step.
@@ -228,6 +251,7 @@ function pause() {
 
 function inspect(one, event) {
   const { width } = one.start, next = arrowTo(one.start, one.cursor, event.key);
+  if (event.key === "Enter") return playCard(one);
   if (next === null) return;
   event.preventDefault();
   one.cursor = next;
