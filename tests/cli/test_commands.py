@@ -532,6 +532,39 @@ def test_a_second_ctrl_c_ends_at_once_and_without_a_traceback(
     assert requested == set_back
 
 
+INTERRUPTED_IMPORT = """
+import signal, sys
+from maskoban.__main__ import main
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+            raise ImportError("initialization failed")  # as native modules do
+
+sys.meta_path.insert(0, Finder())
+sys.argv = ["maskoban", "solve", "levels.xsb"]
+main()
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there Ctrl-C cannot be sent to one process alone")
+@pytest.mark.parametrize("module", ["typer", "maskoban.cli.solve", "maskoban.solving", "numpy"])
+def test_ctrl_c_while_modules_load_ends_with_130_and_no_word(module: str, tmp_path: Path) -> None:
+    write(tmp_path / "levels.xsb", [EASY])
+    command = [sys.executable, "-c", INTERRUPTED_IMPORT.format(module=module)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+def test_what_a_native_module_makes_of_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise ImportError("initialization failed") from KeyboardInterrupt()
+
+    monkeypatch.setattr("maskoban.boards.stream", interrupted)
+    assert CliRunner().invoke(app, ["show", "levels.xsb"]).exit_code == 130
+
+
 # --- help
 
 

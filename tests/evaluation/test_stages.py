@@ -33,6 +33,12 @@ def test_arrays_come_back_as_they_were(tmp_path: Path) -> None:
         assert kept[name].dtype == array.dtype
 
 
+def test_a_file_of_arrays_holds_them_and_their_inputs_only(tmp_path: Path) -> None:
+    Stages(tmp_path).arrays("drawn", {}, lambda: {"n": np.array(1)})
+    with np.load(tmp_path / "drawn.npz") as file:
+        assert set(file) == {"inputs", "n"}
+
+
 def test_other_inputs_make_it_again(tmp_path: Path) -> None:
     stages = Stages(tmp_path)
     assert stages.value("n", {"seed": 1}, int, lambda: 1) == 1
@@ -41,7 +47,9 @@ def test_other_inputs_make_it_again(tmp_path: Path) -> None:
     assert stages.arrays("a", {"seed": 2}, lambda: {"n": np.array(2)})["n"] == 2
 
 
-@pytest.mark.parametrize("damage", [b"", b"{", b"PK\x03\x04 and no more"])
+@pytest.mark.parametrize(
+    "damage", [b"", b"{", b"[]", b"5", b"{}", b'{"inputs": {}}', b"PK\x03\x04 and no more"]
+)
 def test_a_damaged_file_is_made_again(tmp_path: Path, damage: bytes) -> None:
     for name in ("n.json", "a.npz"):
         (tmp_path / name).write_bytes(damage)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import httpx
 import pytest
 
-from tests.studio.serving import PATIENCE
+from tests.studio.serving import PATIENCE, eventually
 
 
 @contextmanager
@@ -67,6 +67,42 @@ def test_a_token_that_no_header_can_carry_is_refused() -> None:
         2,
         "maskoban: --token: expected ASCII letters, because it is sent in a header\n",
     )
+
+
+@pytest.mark.parametrize("token", ["", " "])
+def test_beyond_this_machine_an_empty_token_is_refused(token: str) -> None:
+    options = ["--no-browser", "--port", "0", "--host", "0.0.0.0", "--token", token]
+    line = [sys.executable, "-m", "maskoban", "studio", *options]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    assert (done.returncode, done.stderr) == (
+        2,
+        "maskoban: --token: expected a token, because other machines can reach 0.0.0.0; got none\n",
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on open files there")
+def test_clients_beyond_the_limit_of_open_files_get_one_sentence_and_leave_the_server_well() -> None:
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (60, hard))  # the command inherits it
+    try:
+        with command() as (process, address):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            health = f"{address}api/health"
+            assert eventually(lambda: httpx.get(health, timeout=PATIENCE).json()["model"] is not None)
+            place = ("127.0.0.1", int(address.rpartition(":")[2].strip("/")))
+            crowd = [socket.create_connection(place) for _ in range(100)]
+            assert process.stderr is not None
+            assert process.stderr.readline() == "maskoban studio: too many connections; new ones wait\n"
+            for client in crowd:
+                client.close()
+            assert httpx.get(health, timeout=PATIENCE).status_code == 200
+            process.send_signal(signal.SIGINT)
+            _, said = process.communicate(timeout=PATIENCE)
+            assert said == ""
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
 def test_a_port_that_is_taken_is_told_in_a_sentence() -> None:

@@ -9,14 +9,17 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from maskoban.studio import limits
 from maskoban.studio.app import create_app
 from maskoban.studio.limits import Access
 from tests.studio.serving import PATIENCE, known_model, serving
 
 ONE = "#####\n#@$.#\n#####"
 
-# A few thousand letters that stand for a hundred million.
-RLE_BOMB = "".join(f"{ONE}\nTitle: {i}\n\n" + f"Solution:\n{'64r' * 70}\n\n" * 10 for i in range(100))
+# 230,000 letters that stand for five million.
+RLE_BOMB = (f"{ONE}\n\n" + ("Solution:\n" + "64r" * 1500 + "\n\n") * 10) * 5
+# The author above the first board is the author of every level.
+AUTHOR_BOMB = "Author: " + "x" * 90_000 + "\n\n" + "#@#\n\n" * 9000
 
 # what is sent to which address; the status, and words of the sentence
 HOSTILE: list[tuple[str, str, Any, int, str]] = [
@@ -45,7 +48,8 @@ HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("an RLE bomb", "convert", {"content": "999999999#\n@$."}, 422, "more than 64 cells in a row"),
     ("a count of a million digits", "convert", {"content": "9" * 150_000 + "#"}, 422, "more than 64 cells"),
     ("rows without end", "convert", {"content": "#|" * 10_000}, 422, "more than 64 rows"),
-    ("an RLE bomb of solutions", "convert", {"content": RLE_BOMB}, 422, "a run of more than 64 moves"),
+    ("an RLE bomb of solutions", "convert", {"content": RLE_BOMB}, 422, "letters once unpacked"),
+    ("an author of every level", "convert", {"content": AUTHOR_BOMB}, 422, "letters once unpacked"),
     ("deep XML", "convert", {"content": "<a>" * 50_000}, 422, "content"),
     ("no level", "convert", {"content": "hello"}, 422, "no level in it"),
     ("no base64", "convert", {"content": "???", "encoding": "base64"}, 422, "not base64"),
@@ -160,3 +164,25 @@ def test_a_token_is_asked_for_where_one_is_set() -> None:
             assert browser.get("/api/health").status_code == 401
             assert "token" not in str(browser.get("/?token=secret").url)
             assert browser.get("/api/health").status_code == 200
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b"GET /api/health HTT",
+        b"POST /api/solve HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 50\r\n\r\n{",
+        b"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\nGET /api/heal",
+    ],
+    ids=["nothing", "half a header", "half a body", "half a second request"],
+)
+def test_a_request_that_does_not_arrive_in_time_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, sent: bytes
+) -> None:
+    monkeypatch.setattr(limits, "REQUEST_SECONDS", 0.5)
+    with serving(create_app(known_model)) as address:
+        place = ("127.0.0.1", int(address.rpartition(":")[2]))
+        with socket.create_connection(place, timeout=PATIENCE) as client:
+            client.sendall(sent)
+            while client.recv(4096):
+                pass

@@ -1,11 +1,42 @@
-"""Ctrl-C that waits until a block ends, and SIGTERM treated like Ctrl-C."""
+"""Ctrl-C while the program loads, Ctrl-C that waits until a block ends, and SIGTERM treated like Ctrl-C."""
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+#: The exit code after Ctrl-C.
+INTERRUPTED = 130
+
+
+def _exit(*_: object) -> None:
+    os._exit(INTERRUPTED)
+
+
+def exit_on_interrupt() -> None:
+    """Let Ctrl-C end the process without a traceback: for the time in which modules load and no work has begun."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored, as under nohup
+        signal.signal(signal.SIGINT, _exit)
+
+
+def raise_on_interrupt() -> None:
+    """Let Ctrl-C raise ``KeyboardInterrupt`` again."""
+    if signal.getsignal(signal.SIGINT) is _exit:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception is Ctrl-C, or what a native module makes of one while it is imported.
+
+    >>> is_interrupt(KeyboardInterrupt()), is_interrupt(ImportError("initialization failed"))
+    (True, False)
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
 
 
 @contextmanager

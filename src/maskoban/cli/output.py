@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperGroup
 
+from maskoban._util.signals import INTERRUPTED, is_interrupt, raise_on_interrupt
+from maskoban.errors import MaskobanError
+
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
@@ -23,9 +26,6 @@ if TYPE_CHECKING:
 
 #: The most levels solved together: enough to keep every core busy.
 CHUNK = 512
-
-#: The exit code after Ctrl-C.
-INTERRUPTED = 130
 
 #: Seconds between two lines of progress in a log.
 SECONDS_PER_LINE = 30
@@ -46,18 +46,17 @@ class Commands(TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
+        raise_on_interrupt()
         try:
             return super().invoke(ctx)
-        except ValueError as error:
-            from maskoban.errors import MaskobanError
-
-            if not isinstance(error, MaskobanError):
-                raise
+        except MaskobanError as error:
             complain(str(error))
             sys.exit(2)
-        except KeyboardInterrupt as interrupt:
+        except (KeyboardInterrupt, ImportError) as error:
+            if not is_interrupt(error):
+                raise
             # Work that can be resumed says so in the interrupt it raises.
-            for sentence in interrupt.args:
+            for sentence in error.args if isinstance(error, KeyboardInterrupt) else ():
                 complain(str(sentence))
             sys.exit(INTERRUPTED)
 

@@ -47,7 +47,7 @@ class Stages:
             kept = json.loads(path.read_text(encoding="utf-8"))
         except (OSError, ValueError):
             kept = None
-        if kept is not None and kept["inputs"] == wanted:
+        if isinstance(kept, dict) and "result" in kept and kept.get("inputs") == wanted:
             self._say(f"{name}: as before")
             kept_result: T = from_plain(kind, kept["result"])
             return kept_result
@@ -75,7 +75,7 @@ class Stages:
             pass
         arrays = self._made(name, make)
         with atomic_file(path) as file:
-            np.savez_compressed(file, allow_pickle=False, inputs=np.array(wanted), **arrays)
+            np.savez_compressed(file, inputs=np.array(wanted), **arrays)
         return arrays
 
     def _made(self, name: str, make: Callable[[], T]) -> T:

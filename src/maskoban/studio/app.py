@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import math
 import re
 import secrets
 import socket
@@ -22,6 +24,7 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import Response, StreamingResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
+from uvicorn.protocols.http.auto import AutoHTTPProtocol
 
 import maskoban
 from maskoban.boards import TILES
@@ -256,6 +259,7 @@ def create_app(
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        _warn_of_full_sockets()
         threads, solvers = SamplingThreads(load_model), SolverPool(solver_jobs)
         app.state.threads, app.state.solvers = threads, solvers
         warming = asyncio.create_task(solvers.warm())
@@ -285,6 +289,36 @@ def create_app(
     return app
 
 
+class _Connection(AutoHTTPProtocol):  # type: ignore[misc, valid-type]
+    """Closes a connection whose request is not whole in time, so that slow clients do not use up the sockets."""
+
+    deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._expect_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._expect_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._forget_deadline()
+
+    def _expect_request(self) -> None:
+        cycle = self.cycle
+        if cycle is not None and not cycle.more_body and not cycle.response_complete:
+            self._forget_deadline()
+        elif self.deadline is None:
+            self.deadline = self.loop.call_later(limits.REQUEST_SECONDS, self.transport.close)
+
+    def _forget_deadline(self) -> None:
+        if self.deadline:
+            self.deadline.cancel()
+        self.deadline = None
+
+
 class _Server(uvicorn.Server):
     """Ends the work of the requests under way before it waits for them."""
 
@@ -298,7 +332,25 @@ class _Server(uvicorn.Server):
 def server(app: FastAPI) -> uvicorn.Server:
     """A server for the app, to run on sockets that listen already."""
     quiet: dict[str, Any] = {"log_level": "warning", "access_log": False, "server_header": False}
-    return _Server(uvicorn.Config(app, timeout_graceful_shutdown=GRACE, lifespan="on", **quiet))
+    config = uvicorn.Config(app, http=_Connection, timeout_graceful_shutdown=GRACE, lifespan="on", **quiet)
+    return _Server(config)
+
+
+def _warn_of_full_sockets() -> None:
+    """Let the event loop say in one sentence that no socket is left; asyncio logs thousands of tracebacks."""
+    last = -math.inf
+
+    def handle(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        nonlocal last
+        if "_start_serving" in context["message"]:
+            return  # it tries to accept again after the server has ended
+        if getattr(context.get("exception"), "errno", None) not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif loop.time() - last > 60:
+            last = loop.time()
+            print("maskoban studio: too many connections; new ones wait", file=sys.stderr, flush=True)
+
+    asyncio.get_running_loop().set_exception_handler(handle)
 
 
 def run(host: str, port: int, token: str | None, browser: bool) -> None:
@@ -307,6 +359,8 @@ def run(host: str, port: int, token: str | None, browser: bool) -> None:
         token = "" if Access(host).local else secrets.token_urlsafe(16)
     if not token.isascii():
         raise MaskobanError("--token: expected ASCII letters, because it is sent in a header")
+    if not (token.strip() or Access(host).local):
+        raise MaskobanError(f"--token: expected a token, because other machines can reach {host}; got none")
     with _listen(host, port) as listener:
         name = "127.0.0.1" if host in ("0.0.0.0", "::") else f"[{host}]" if ":" in host else host
         query = f"?token={quote(token, safe='')}" if token else ""

@@ -24,6 +24,8 @@ from maskoban.errors import MaskobanError
 
 #: Bytes of a request.
 MAX_BODY = 1_000_000
+#: Seconds in which a request must arrive, headers and body.
+REQUEST_SECONDS = 60.0
 #: Boards in a request, boards sampled for each of them when a filter is set, and Gibbs sweeps.
 MAX_BOARDS, MAX_SAMPLED, MAX_SWEEPS = 16, 20, 4
 #: Levels of a conversion, and letters of all of them together.

@@ -91,7 +91,7 @@ def _read(job: Job) -> list[Level]:
     for level in stream_file(io.BytesIO(data), "content"):
         if len(levels) == job["max_levels"]:
             raise FileError("content", f"more than {job['max_levels']:,} levels; send fewer at a time")
-        letters += level.tokens.size + len(level.comment) + sum(map(len, level.solutions))
+        letters += level.letters
         if letters > most:
             raise FileError("content", f"more than {most:,} letters once unpacked; send less at a time")
         levels.append(level)
