@@ -114,7 +114,7 @@ def test_the_reference_in_numpy_plays_by_the_rules(board: Tokens, wishes: list[i
 @pytest.mark.parametrize("kind", ["tokens", "planes", "boxoban", "rgb"])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_half_a_million_random_steps_go_by_the_rules(kind: Any, threads: int) -> None:
-    assert check_play(kind, threads, steps=500_000) > 1000  # `python -m tests.environment.soak` plays more
+    assert check_play(kind, threads, steps=500_000) > 100  # `python -m tests.environment.soak` plays more
 
 
 @pytest.mark.parametrize("threads", [1, 2])
