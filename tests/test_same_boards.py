@@ -184,7 +184,8 @@ def test_the_page_gives_the_boards_of_the_library(
     sampler: str, model: Any, studio: str, browser: Browser
 ) -> None:
     page = person(browser, studio)
-    page.locator("#watch-form details").evaluate("(details) => (details.open = true)")
+    page.click("[data-tab=watch]")
+    page.locator("#watch-form details").evaluate_all("all => all.forEach((details) => (details.open = true))")
     page.fill("[name=count]", str(BOARDS))
     page.fill("[name=seed]", str(SEED))
     assert page.locator("[name=sampler]").input_value() == "best"  # unless somebody chooses another one

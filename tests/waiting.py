@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 #: Seconds. Only a hang takes longer, however busy the machine is.
-LIMIT = 1800
+LIMIT = 600
 
 
 def wait_for(condition: Callable[[], bool], process: subprocess.Popen[str]) -> None:

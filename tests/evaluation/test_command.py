@@ -80,9 +80,9 @@ def test_ctrl_c_says_how_to_go_on(boards: Path, tmp_path: Path, monkeypatch: pyt
     [
         (
             ["--boards", "b.npz", "--polish", "3"],
-            "--polish, --critic, --precision and --device are for a model",
+            "--device and the options of sampling are for a model",
         ),
-        (["--boards", "b.npz", "--device", "cuda"], "--polish, --critic, --precision and --device are for a"),
+        (["--boards", "b.npz", "--device", "cuda"], "--device and the options of sampling are for a"),
         (["--boards", "synth", "--axes", "walls,luck"], "axes: expected two of walls, effort,"),
         (
             ["--boards", "synth", "--boards", "random", "--log", "log.jsonl"],

@@ -298,7 +298,7 @@ def test_where_not_even_a_quarter_is_known_the_report_says_so(
 
 
 def test_a_median_effort_that_is_unknown_is_told_of(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure, "LIMITS", Limits(states=3))
+    monkeypatch.setattr(measure, "LIMITS", Limits(states=12))
     made = evaluate(recalling_model(), tmp_path, Plan(samples=5, sweep=5, corpus="nowhere"))
     assert None in {each.median_effort for each in made.order}
     assert "hit their limits" in made.notes["median effort"]

@@ -35,7 +35,7 @@ KNOWN = """
 """
 
 #: Seconds to wait for a condition.
-PATIENCE = float(LIMIT)
+PATIENCE = LIMIT / 4
 
 
 class Known(Dummy):

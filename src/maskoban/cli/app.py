@@ -14,9 +14,10 @@ from typing import Annotated
 
 import typer
 
+from maskoban._util.signals import INTERRUPTED
 from maskoban.cli import bulk, corpus, evaluate, generate, levels, solve, studio, train
 from maskoban.cli.options import grouped
-from maskoban.cli.output import INTERRUPTED, Commands, complain, mute
+from maskoban.cli.output import Commands, complain, mute
 
 app = typer.Typer(
     cls=Commands,
@@ -38,7 +39,7 @@ app.command()(grouped(solve.solve))
 app.command()(grouped(solve.optimize))
 app.command()(grouped(solve.repair))
 app.command()(grouped(solve.rate))
-app.command()(evaluate.evaluate)
+app.command()(grouped(evaluate.evaluate))
 app.command()(levels.show)
 app.command()(grouped(levels.convert))
 app.command()(studio.studio)

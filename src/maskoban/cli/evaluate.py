@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maskoban.cli.options import Precision
+from maskoban.cli.options import Sampling
 
 if TYPE_CHECKING:
     from maskoban.evaluation.measure import Generator
 
 
 def evaluate(
+    sampling: Sampling,
     out: Annotated[Path, typer.Option(help="Folder for the report; the same folder again resumes.")],
     models: Annotated[
         list[str] | None,
@@ -23,7 +25,7 @@ def evaluate(
             "--model",
             show_default="best",
             metavar="MODEL[:SAMPLER]",
-            help="A shipped model's name, a folder, or a hub id, and maybe a sampler: best, plain or fast. Repeatable.",
+            help="A shipped model's name, a folder, or a hub id, and maybe a sampler of its own. Repeatable.",
         ),
     ] = None,
     boards: Annotated[
@@ -35,27 +37,6 @@ def evaluate(
     ] = None,
     samples: Annotated[int, typer.Option(min=1, help="How many boards to sample.")] = 50_000,
     seed: Annotated[int, typer.Option(help="Same seed, same boards.")] = 0,
-    polish: Annotated[
-        int | None,
-        typer.Option(
-            "--polish",
-            "--sweeps",
-            show_default="the sampler's",
-            help="Gibbs sweeps: each resamples every cell once.",
-        ),
-    ] = None,
-    critic: Annotated[
-        bool | None,
-        typer.Option(
-            "--critic/--no-critic",
-            show_default="the sampler's",
-            help="Rejection sampling: sample boards again that the model's critic rejects.",
-        ),
-    ] = None,
-    precision: Annotated[
-        Precision | None,
-        typer.Option(show_default="fp32", help="int8 is faster on most CPUs, and less exact."),
-    ] = None,
     sweep: Annotated[
         int, typer.Option(min=0, help="Boards for each other sampler of a single model; 0 leaves them out.")
     ] = 1_000,
@@ -114,12 +95,9 @@ def evaluate(
     from maskoban.evaluation.measures.board_measures import axes_of
     from maskoban.evaluation.measures.distances import training_levels
 
-    changes = {"sweeps": polish, "critic": critic, "precision": precision}
     names = models or ([] if boards else ["best"])
-    if not names and (device != "cpu" or any(value is not None for value in changes.values())):
-        raise MaskobanError(
-            "--polish, --critic, --precision and --device are for a model: --boards needs none"
-        )
+    if not names and (device != "cpu" or sampling != Sampling()):
+        raise MaskobanError("--device and the options of sampling are for a model: --boards needs none")
     several = len(names) + len(boards or []) > 1
     if several and log is not None:
         raise MaskobanError("--log is for a report of one model, got several generators")
@@ -130,12 +108,10 @@ def evaluate(
         training_levels(corpus)
     generators = []
     for name in names:
-        model_name, sampler = _with_sampler(name)
+        model_name, sampler = _with_sampler(name, sampling.sampler)
         model = maskoban.load(model_name, device)
-        config = model.sampler(sampler, **changes)
-        generators.append(
-            Generator(model.name if sampler == "best" else f"{model.name}-{sampler}", model, config)
-        )
+        title = model.name if sampler == "best" else f"{model.name}-{sampler}"
+        generators.append(Generator(title, model, replace(sampling, sampler=sampler).config(model)))
     generators += [_without_model(each, Generator) for each in boards or []]
     plan = Plan(
         samples=samples,
@@ -161,12 +137,12 @@ def evaluate(
     print(out / "report.html")
 
 
-def _with_sampler(text: str) -> tuple[str, str]:
+def _with_sampler(text: str, default: str) -> tuple[str, str]:
     """The model and the sampler of MODEL[:SAMPLER]; a colon elsewhere, as in C:\\models, belongs to the name."""
     from maskoban.diffusion.sampler import SAMPLERS
 
     name, _, sampler = text.rpartition(":")
-    return (name, sampler) if name and sampler in SAMPLERS else (text, "best")
+    return (name, sampler) if name and sampler in SAMPLERS else (text, default)
 
 
 def _without_model(text: str, make: type[Generator]) -> Generator:

@@ -75,7 +75,7 @@ class Stages:
             pass
         arrays = self._made(name, make)
         with atomic_file(path) as file:
-            np.savez_compressed(file, inputs=np.array(wanted), **arrays)
+            np.savez_compressed(file, inputs=np.array(wanted), **arrays)  # type: ignore[arg-type]
         return arrays
 
     def _made(self, name: str, make: Callable[[], T]) -> T:
