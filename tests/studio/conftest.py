@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page
 
 from maskoban.studio import app, limits, solver_pool
 from maskoban.studio.app import create_app
+from tests.site.serving import FOLDER, built_site, file_server, known_site
 from tests.studio.browsing import person
 from tests.studio.serving import PATIENCE, known_model, serving
 
@@ -30,8 +31,17 @@ def known() -> Iterator[str]:
         yield address
 
 
+@pytest.fixture(scope="session")
+def static(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a static site with the known model, in a folder of a plain file server."""
+    root = tmp_path_factory.mktemp("static")
+    known_site(built_site(), root / FOLDER)
+    with file_server(root) as (address, _):
+        yield address
+
+
 #: The backends of the page, and the fixture with the address of each. Tests of ``studio`` and ``page`` run with all.
-BACKENDS = {"server": "known"}
+BACKENDS = {"server": "known", "static": "static"}
 
 
 @pytest.fixture(scope="session", params=BACKENDS.values(), ids=BACKENDS.keys())

@@ -14,7 +14,7 @@ from typing import Annotated
 
 import typer
 
-from maskoban.cli import bulk, corpus, evaluate, generate, levels, solve, studio, train
+from maskoban.cli import bulk, corpus, evaluate, generate, levels, site, solve, studio, train
 from maskoban.cli.options import grouped
 from maskoban.cli.output import INTERRUPTED, Commands, complain, mute
 
@@ -41,6 +41,7 @@ app.command()(evaluate.evaluate)
 app.command()(levels.show)
 app.command()(grouped(levels.convert))
 app.command()(studio.studio)
+app.add_typer(site.site, name="site")
 app.add_typer(bulk.bulk, name="bulk")
 
 
