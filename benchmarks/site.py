@@ -130,7 +130,8 @@ def served(site: Path) -> Iterator[str]:
 
 _FIRST_BOARD = """async () => {
   const tasks = [];
-  new PerformanceObserver((list) => tasks.push(...list.getEntries().map((task) => task.duration))).observe({ type: "longtask" });
+  const heard = (list) => tasks.push(...list.getEntries().map((task) => task.duration));
+  new PerformanceObserver(heard).observe({ type: "longtask" });
   const { model, generate } = await import("./api.js");
   await model();
   const loaded = performance.now();

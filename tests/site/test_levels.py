@@ -14,7 +14,7 @@ BOARD = "#####\n#@$.#\n#####"
 TEXTS = {
     "one": BOARD,
     "numbers": f"; 7\n{BOARD}\n\n; 8\n{BOARD}\n",
-    "sok": f"Author: Ada\n\nFirst\n{BOARD}\n\nAuthor: Bo\nComment:\nnot\n  easy\nComment-End:\nSolution\nR\n\nSecond\n{BOARD}\n",
+    "sok": f"Author: Ada\n\nOne\n{BOARD}\n\nAuthor: Bo\nComment:\nno\n  go\nComment-End:\nSolution\nR\n\n2\n{BOARD}\n",
     "title below": f"{BOARD}\n; its title\n; more\n\n{BOARD}\nTitle: late\nSolution: 2R\n",
     "run lengths": "5#|#@$.#|5#\n\n3#2-#|#@-$.#|6#|",
     "ragged": "\n  ####\n###@ #\n# $. #\n######\n\n",
@@ -70,7 +70,7 @@ def test_old_encodings_are_read_line_by_line(node: Node) -> None:
 def test_complaints_are_those_of_python(node: Node, name: str) -> None:
     with pytest.raises(MaskobanError) as python:
         read(WRONG[name].encode())
-    with pytest.raises(ValueError) as page:
+    with pytest.raises(ValueError, match=r"\w") as page:
         node("readLevels", text=WRONG[name])
     assert str(page.value) == str(python.value).removeprefix("content").lstrip(",: ")
 
@@ -90,7 +90,5 @@ def test_levels_are_written_as_python_writes_them(node: Node, format: str) -> No
 
 
 def test_numpy_files_are_refused_in_one_sentence(node: Node) -> None:
-    with pytest.raises(
-        ValueError, match="a NumPy file, which only maskoban itself reads; expected XSB, .sok or .slc"
-    ):
+    with pytest.raises(ValueError, match="a NumPy file, which only maskoban itself reads"):
         node("readLevels", bytes=list(b"PK\x03\x04rest"))

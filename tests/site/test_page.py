@@ -115,12 +115,14 @@ def test_sampling_and_searches_end_when_they_are_stopped(browser: Browser, stati
       const { solve, generate } = await import("./api.js");
       const stop = new AbortController(), names = [];
       // More searches than workers: all end, and the workers that come after them answer.
-      const searches = [1, 2, 3].map(() => solve({ board, mode: "effort", seconds: 600 }, stop.signal).catch((e) => names.push(e.name)));
+      const search = () => solve({ board, mode: "effort", seconds: 600 }, stop.signal);
+      const searches = [1, 2, 3].map(() => search().catch((error) => names.push(error.name)));
       stop.abort();
       await Promise.all(searches);
       const again = new AbortController();
       try {
-        for await (const event of generate({ count: 2, seed: 1 }, again.signal)) if (event.type === "commit") again.abort();
+        for await (const event of generate({ count: 2, seed: 1 }, again.signal))
+          if (event.type === "commit") again.abort();
       } catch (error) {
         names.push(error.name);
       }
