@@ -195,7 +195,7 @@ def _member(package: tarfile.TarFile, name: str) -> bytes:
     except KeyError:
         file = None
     if file is None:
-        raise MaskobanError(f"{package.name}: no file {name}; expected the version of js/package.json")
+        raise MaskobanError(f"an npm package has no {name}; expected the version of js/package.json")
     return file.read()
 
 
