@@ -3,13 +3,16 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <exception>
 #include <functional>
-#include <mutex>
 #include <system_error>
-#include <thread>
 #include <vector>
+
+#ifndef __wasm__  // the static site's build has no threads; see wasm.cpp
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#endif
 
 namespace maskoban {
 
@@ -17,6 +20,7 @@ namespace maskoban {
 using Poll = std::function<void()>;
 struct Interrupted {};
 
+#ifndef __wasm__
 // Calls work(poll) on so many threads at once; it must share itself out. `attend()` is called on the calling thread
 // about twenty times a second. What it or the work throws ends the work on all threads, and is thrown from here.
 inline void on_threads(std::size_t threads, const std::function<void(const Poll&)>& work,
@@ -72,5 +76,6 @@ inline void on_threads(std::size_t threads, const std::function<void(const Poll&
     for (std::thread& other : others) other.join();
     if (trouble) std::rethrow_exception(trouble);
 }
+#endif
 
 }  // namespace maskoban

@@ -9,6 +9,7 @@ from typing import Any
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from maskoban.boards import Level
+from tests.site.serving import FOLDER, cut_off
 from tests.studio.serving import PATIENCE
 
 expect.set_options(timeout=1000 * PATIENCE)  # a busy machine is no reason to fail
@@ -54,6 +55,8 @@ def person(
         page.clock.set_fixed_time(at)
     page.goto(studio + path)
     expect(page.locator("html[data-ready]")).to_be_attached()
+    if studio.endswith(FOLDER):
+        cut_off(page)
     return page
 
 

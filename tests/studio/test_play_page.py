@@ -248,7 +248,7 @@ def test_a_game_waits_for_those_who_come_back(page: Page, studio: str) -> None:
     other.keyboard.press("ArrowRight")
     expect(other.locator("#play-message")).to_have_text("Solved in 1 move and 1 push, your best so far!")
     third = page.context.new_page()
-    third.goto(studio)
+    third.goto(studio + "/")
     expect(third.locator("#play-board")).to_have_attribute("data-board", "#####\n# @*#\n#####")
     page.reload()
     shows(canvas, ROOM.replace("# @$ . #\n#      #", "#  $ . #\n# @    #"))

@@ -1,0 +1,188 @@
+"""The static site against Python: the solver's verdicts and speed, the sampler's boards, and the times of the page.
+
+    maskoban site build public
+    python benchmarks/site.py solver public
+    python benchmarks/site.py sampler public
+    python benchmarks/site.py page public
+
+`solver` and `sampler` run the site's modules in Node and compare CPU seconds of one thread. `page` opens the site in
+Chromium, so it needs a quiet machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from maskoban.boards import Level, Tokens
+from maskoban.boards.synth import synthesize
+from maskoban.diffusion.denoiser import interior_cells
+from maskoban.diffusion.loading import load
+from maskoban.solving import Limits, solve_many
+
+
+class Node:
+    """The site's modules in a process of Node."""
+
+    def __init__(self, site: Path, folder: Path) -> None:
+        for file in site.iterdir():
+            if file.suffix in (".js", ".json", ".wasm"):
+                shutil.copyfile(file, folder / file.name)
+        (folder / "files").symlink_to((site / "files").resolve())
+        (folder / "package.json").write_text('{"type": "module"}')
+        command = ["node", str(Path(__file__).with_suffix(".mjs")), str(folder)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def __call__(self, kind: str, **job: Any) -> Any:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"kind": kind, **job}) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+
+def some_boards(n: int) -> Tokens:
+    """Boards, half of them with another wall, so that many are unsolvable."""
+    boards = synthesize(n, seed=1)
+    rng = np.random.default_rng(2)
+    for board in boards[::2]:
+        floor = np.argwhere(board == 1)
+        board[tuple(floor[rng.integers(len(floor))])] = 0
+    return boards
+
+
+def compare_solvers(node: Node, n: int, states: int) -> None:
+    """Verdicts of all modes, and the ratio of CPU seconds; batch by batch, native and WebAssembly in turn."""
+    boards = some_boards(n)
+    verdicts = ("solved", "unsolvable", "unknown", "malformed")
+    for mode in ("any", "pushes", "effort"):
+        different, native, wasm, counts = 0, 0.0, 0.0, dict.fromkeys(verdicts, 0)
+        for first in range(0, n, 1000):
+            part = boards[first : first + 1000]
+            start = time.thread_time()
+            found = solve_many(part, mode, threads=1, limits=Limits(states=states, megabytes=256))
+            native += time.thread_time() - start
+            answer = node("solve", boards=[str(Level(board)) for board in part], mode=mode, states=states)
+            wasm += answer["seconds"]
+            for result, other in zip(found, answer["results"], strict=True):
+                counts[result.verdict] += 1
+                lengths = (result.pushes, result.moves) if result.solved else (None, None)
+                different += other != [result.verdict, *lengths, result.expanded]
+        print(
+            f"{mode}: {n:,} boards ({', '.join(f'{k} {v:,}' for k, v in counts.items() if v)}), {different} different; "
+            f"native {native:.2f} s, WebAssembly {wasm:.2f} s: {native / wasm:.2f} of the native speed",
+            flush=True,
+        )
+
+
+def compare_samplers(node: Node, seeds: int, sampler: str, precision: str) -> None:
+    """Board 0 of every seed in Python and in the page, and where the first difference is."""
+    model = load(threads=1)
+    config = replace(model.sampler(sampler), precision=precision)
+    start = model.start(1)
+    job = {
+        "start": start[0].ravel().tolist(),
+        "inside": interior_cells(model.denoiser).tolist(),
+        "config": asdict(config),
+    }
+    different: list[int] = []
+    page = python = 0.0
+    for seed in range(seeds):
+        began = time.process_time()
+        board = model.sample(1, seed=seed, sampler=config)[0]
+        python += time.process_time() - began
+        answer = node("sample", **job, seed=seed, numbers=[0])
+        page += answer["seconds"]
+        if answer["boards"][0] != board.ravel().tolist():
+            different.append(seed)
+        if seed % 10 == 9:
+            done = seed + 1
+            print(
+                f"{sampler} {precision}: {done} seeds, {len(different)} different; CPU seconds a board: "
+                f"Python {python / done:.2f}, page {page / done:.2f}",
+                flush=True,
+            )
+    print(f"{sampler} {precision}: {seeds} seeds, {len(different)} boards differ: {different}")
+
+
+@contextmanager
+def served(site: Path) -> Iterator[str]:
+    """A plain file server."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+_FIRST_BOARD = """async () => {
+  const tasks = [];
+  const heard = (list) => tasks.push(...list.getEntries().map((task) => task.duration));
+  new PerformanceObserver(heard).observe({ type: "longtask" });
+  const { model, generate } = await import("./api.js");
+  await model();
+  const loaded = performance.now();
+  for await (const event of generate({ count: 1, seed: 1, only_solvable: true })) if (event.kept) break;
+  const paint = performance.getEntriesByName("first-contentful-paint")[0].startTime;
+  return { paint, loaded, board: performance.now(), longest: Math.max(0, ...tasks) };
+}"""
+
+
+def time_page(site: Path) -> None:
+    """Milliseconds from the navigation to the first paint, the loaded model and a proved board, twice."""
+    from playwright.sync_api import sync_playwright
+
+    with served(site) as address, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        page = browser.new_context().new_page()
+        for visit in ("first", "second"):
+            page.goto(address)
+            times = page.evaluate(_FIRST_BOARD)
+            print(
+                f"{visit} visit, milliseconds:",
+                {name: round(value) for name, value in times.items()},
+                flush=True,
+            )
+            page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
+        browser.close()
+
+
+def main() -> None:
+    """Run one of the comparisons."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("what", choices=["solver", "sampler", "page"])
+    parser.add_argument("site", type=Path)
+    parser.add_argument("--boards", type=int, default=20_000)
+    parser.add_argument("--states", type=int, default=100_000, help="State limit of a search.")
+    parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--sampler", default="best")
+    parser.add_argument("--precision", default="int8")
+    given = parser.parse_args()
+    if given.what == "page":
+        time_page(given.site)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        node = Node(given.site, Path(folder))
+        if given.what == "solver":
+            compare_solvers(node, given.boards, given.states)
+        else:
+            compare_samplers(node, given.seeds, given.sampler, given.precision)
+
+
+if __name__ == "__main__":
+    main()
