@@ -29,6 +29,7 @@ STATIONS = [
     "training",
     "evaluation",
     "studio",
+    "site",
     "bulk",
     "environment",
     "cli",

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from maskoban.boards import Level, write
-from maskoban.boards import corpus as corpora
 from maskoban.boards import download as downloading
 from maskoban.boards.corpus import Spread, info, load, pack
 from maskoban.boards.download import make_manifest
@@ -185,13 +184,12 @@ def test_boxoban_is_what_the_paper_trained_on(boxoban: Path, tmp_path: Path) -> 
 
 
 def test_corpora_need_nothing_but_numpy() -> None:
-    modules = ["maskoban.boards.corpus", "maskoban.boards.download", "maskoban.boards.synth"]
+    modules = ["maskoban.boards.corpus", "maskoban.boards.download"]
     program = f"""
 import sys
 sys.modules.update(dict.fromkeys(["torch", "rich", "maskoban._core"]))  # importing them now fails
 import {", ".join(modules)}
-print(maskoban.boards.synth.synthesize(2).shape)
+print(maskoban.boards.corpus.BOXOBAN["boxoban-unfiltered-test"])
 """
     out = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert out.stdout == "(2, 10, 10)\n"
-    assert corpora.BOXOBAN["boxoban-unfiltered-test"] == "unfiltered/test"
+    assert out.stdout == "unfiltered/test\n"

@@ -27,6 +27,7 @@ if "MASKOBAN_CORE" in os.environ:
 from maskoban import _core
 from maskoban.boards import Level, Tokens
 from maskoban.boards.synth import synthesize
+from maskoban.environment import SokobanVectorEnv
 from maskoban.solving import Limits, Results, count, dead_cells, repair_many, solve_many, solves
 from tests.fuzz.report import Budget, Report, main
 from tests.solving import reference
@@ -126,19 +127,15 @@ def check_others(batch: Tokens, rng: random.Random) -> None:
     playable = batch[[not reason for reason in _core.unplayable(batch)]].copy()
     if not len(playable):
         return
-    n = len(playable)
-    games = np.zeros((n, 7), np.int32)  # as native/play.hpp lays a game out
-    _core.begin_games(playable, games)
-    rewards, idle = np.zeros(n), np.zeros(n, bool)
-    terminated, truncated = np.zeros(n, bool), np.zeros(n, bool)
-    before = [np.bincount(board.ravel(), minlength=8) for board in playable]
+    envs = SokobanVectorEnv(len(playable), playable, max_episode_steps=10)
+    envs.reset(seed=rng.randrange(2**32))
     for _ in range(30):
-        actions = np.array([rng.randrange(4) for _ in range(n)])
-        _core.step_games(playable, games, actions, idle, 10, rewards, terminated, truncated)
-    for board, old in zip(playable, before, strict=True):
-        new = np.bincount(board.ravel(), minlength=8)
-        for kinds in ([2, 6], [3, 5], [4, 5, 6], [0]):  # players, boxes, goals and walls
-            assert new[kinds].sum() == old[kinds].sum()
+        observations = envs.step(np.array([rng.randrange(4) for _ in playable]))[0]
+        for tiles in ([2, 6], [3, 5], [4, 5, 6], [0]):  # players, boxes, goals and walls
+            old, new = (
+                np.isin(each, tiles).sum((1, 2)) for each in (envs.games.values["level"], observations)
+            )
+            assert (new == old).all()
 
 
 def run(budget: Budget, seed: int = 0) -> Report:

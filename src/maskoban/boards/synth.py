@@ -7,7 +7,6 @@ one after the other.
 
 from __future__ import annotations
 
-from maskoban import _core
 from maskoban._util.cpu import cpu_count
 from maskoban._util.progress import OnProgress
 from maskoban.boards.tiles import MAX_SIDE, Tokens
@@ -34,6 +33,8 @@ def synthesize(
     >>> synthesize(1000, height=8, width=8, boxes=2, seed=7).shape
     (1000, 8, 8)
     """
+    from maskoban import _core  # here, because machines that only train need no native core
+
     if n < 0 or first < 0:
         raise MaskobanError(f"cannot make {n} boards from number {first}: neither may be negative")
     if walls is not None and not 0 <= walls < 1:
