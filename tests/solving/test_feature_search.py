@@ -105,7 +105,15 @@ def test_both_searches_take_turns() -> None:
     assert solves(GOAL_ROOM, result.solution)
     assert count(result.solution).pushes == result.pushes
     alone = _core.solve_boards(
-        GOAL_ROOM.tokens[None], 0, 100 * result.expanded, 1024, -1.0, 1, False, None, PLAN_FROM_OUTSIDE | PLAN_FROM_STARTS
+        GOAL_ROOM.tokens[None],
+        0,
+        100 * result.expanded,
+        1024,
+        -1.0,
+        1,
+        False,
+        None,
+        PLAN_FROM_OUTSIDE | PLAN_FROM_STARTS,
     )
     assert Results.VERDICTS[alone["verdicts"][0]] == "unknown"
 
@@ -117,11 +125,15 @@ def check_rules(boards: Tokens) -> set[str]:
     """No rule may call a solvable position dead. Returns the rules that called some position dead."""
     dead = _core.dead_by_rules(boards)
     for board, rules in zip(boards[dead > 0], dead[dead > 0], strict=True):
-        assert judge(board).verdict == "unsolvable", f"{[n for b, n in RULES.items() if b & rules]}:\n{Level(board)}"
+        assert judge(board).verdict == "unsolvable", (
+            f"{[n for b, n in RULES.items() if b & rules]}:\n{Level(board)}"
+        )
     return {name for bit, name in RULES.items() if (dead & bit).any()}
 
 
-@pytest.mark.parametrize(("height", "width", "boxes", "walls"), [(4, 5, 2, 0.3), (4, 4, 3, 0.1), (5, 5, 3, 0.2)])
+@pytest.mark.parametrize(
+    ("height", "width", "boxes", "walls"), [(4, 5, 2, 0.3), (4, 4, 3, 0.1), (5, 5, 3, 0.2)]
+)
 def test_no_rule_calls_a_solvable_position_dead(height: int, width: int, boxes: int, walls: float) -> None:
     boards = random_boards(10_000, height, width, boxes, walls, seed=boxes + 20)
     assert check_rules(boards) == set(RULES.values())
