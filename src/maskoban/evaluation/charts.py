@@ -39,8 +39,7 @@ from maskoban.evaluation.measures.patterns import PatternMatch
 from maskoban.evaluation.measures.repairs import RepairRates
 from maskoban.evaluation.measures.samplers import Setting
 from maskoban.evaluation.measures.training import Training
-from maskoban.evaluation.paper import PAPER
-from maskoban.evaluation.rows import percent
+from maskoban.evaluation.rows import PAPER, percent
 
 #: Bins of an expressive range plot, across and up.
 BINS = (26, 18)
