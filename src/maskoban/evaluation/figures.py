@@ -14,7 +14,6 @@ from maskoban.boards import SYMBOLS
 from maskoban.boards.tiles import NAMES
 from maskoban.errors import MaskobanError
 from maskoban.evaluation import charts, plates
-from maskoban.evaluation.chart_style import svg_and_png
 from maskoban.evaluation.measures.board_measures import AXES
 from maskoban.evaluation.measures.culprits import Culprits
 from maskoban.evaluation.measures.difficulty import Difficulty
@@ -23,6 +22,7 @@ from maskoban.evaluation.measures.repairs import RepairRates
 from maskoban.evaluation.measures.training import Training
 from maskoban.evaluation.report import Comparison, Plate, RepairedBoard, Report
 from maskoban.evaluation.stages import from_plain, plain
+from maskoban.evaluation.theme import svg_and_png
 
 Reports = Mapping[str, Report]
 
