@@ -11,6 +11,7 @@ from pathlib import Path
 
 import maskoban
 from maskoban._util.files import atomic_file, file_errors
+from maskoban._util.progress import bar
 from maskoban.boards import corpus as corpora
 from maskoban.diffusion.model import Model
 from maskoban.errors import MaskobanError
@@ -86,7 +87,8 @@ def reference_of(plan: Plan, progress: bool = False) -> Reference:
     if plan.held_out is None:
         return load_reference()
     corpus, held_out = training_levels(plan.corpus), corpora.load(plan.held_out)
-    return measure_reference(corpus, held_out, progress)
+    with bar("comparing held-out levels", progress) as show:
+        return measure_reference(corpus, held_out, show)
 
 
 def check_output(out: str | Path) -> Path:

@@ -26,7 +26,7 @@ from maskoban.errors import MaskobanError
 from maskoban.evaluation import gallery
 from maskoban.evaluation.measures.board_measures import RATED, BoardMeasures, measure_boards
 from maskoban.evaluation.measures.culprits import measure_culprits
-from maskoban.evaluation.measures.difficulty import Difficulty, efforts_unknown, measure_difficulty
+from maskoban.evaluation.measures.difficulty import Difficulty, measure_difficulty
 from maskoban.evaluation.measures.distances import (
     Distances,
     measure_distances,
@@ -128,15 +128,14 @@ class Work:
 
     def solve(self, name: str, boards: Tokens, mode: str, limits: Limits) -> Results:
         """The solver's results, without solutions, made once."""
+        columns = [each.name for each in fields(Results) if each.name != "solutions"]
 
         def make() -> dict[str, Any]:
             with bar("solving", self.progress) as show:
                 results = solve_many(boards, mode, None, limits, solutions=False, on_progress=show)
-            found = {key: value for key, value in vars(results).items() if key != "solutions"}
-            return found | {"reasons": np.array(results.reasons)}
+            return {name: np.array(getattr(results, name)) for name in columns}
 
-        columns = [each.name for each in fields(Results)]
-        inputs = {"mode": mode, "columns": columns, "limits": asdict(limits)}
+        inputs = {"mode": mode, "columns": columns, "limits": limits}
         kept: dict[str, Any] = self.stages.arrays(name, self.inputs | inputs, make)
         return Results(**kept | {"reasons": kept["reasons"].tolist()}, solutions=None)
 
@@ -157,15 +156,13 @@ def sample_generator(generator: Generator, plan: Plan, stages: Stages, progress:
 def measure(work: Work, training: Training | None = None, count: int | None = None) -> Report:
     """Every measure; diversity is of the first ``count`` boards."""
     sample, reference, boards = work.sample, work.reference, work.sample.boards
-    results, rated = work.solve("verdicts", boards, "any", LIMITS), min(count or len(boards), RATED)
+    results = work.solve("verdicts", boards, "any", LIMITS)
     mending = _mending(work, results)
     if sample.probabilities is None:
         work.notes["culprits"] = "the boards come without the probabilities with which they were sampled"
     if boards.shape[1:] != (SIDE, SIDE):
         _check_reference(work, boards)
-    board_measures = work.value(
-        "board-measures", BoardMeasures, lambda: _board_measures(work, rated), rated=rated
-    )
+    board_measures = _board_measures(work, min(count or len(boards), RATED))
     return Report(
         maskoban=maskoban.__version__,
         source=source_of(work),
@@ -246,7 +243,7 @@ def _difficulty(work: Work, results: Results) -> Difficulty:
             of=fingerprint(levels),
         )
     found = measure_difficulty(efforts, True, corpus, decomposed)
-    unknown = int(efforts_unknown(efforts).sum())
+    unknown = int((efforts.limits_hit > 0).sum())
     if unknown:
         expert = sum(share.count for share in found.quarters.values()) - int(efforts.solved.sum())
         work.notes["efforts"] = (
@@ -274,7 +271,8 @@ def _distances(work: Work) -> Distances:
     _check_reference(work, levels)
 
     def make() -> Distances:
-        found = nearest_distances(boards, levels, progress=work.progress)
+        with bar("comparing", work.progress) as show:
+            found = nearest_distances(boards, levels, on_progress=show)
         return measure_distances(found, len(levels), same_puzzles(boards, levels))
 
     return work.value("distances", Distances, make, corpus=fingerprint(levels))
@@ -299,8 +297,11 @@ def _check_reference(work: Work, levels: Tokens) -> None:
 
 
 def _board_measures(work: Work, count: int) -> BoardMeasures:
-    with bar("rating", work.progress) as show:
-        return measure_boards(work.sample.boards[:count], on_progress=show)
+    def make() -> BoardMeasures:
+        with bar("rating", work.progress) as show:
+            return measure_boards(work.sample.boards[:count], on_progress=show)
+
+    return work.value("board-measures", BoardMeasures, make, rated=count)
 
 
 def _gallery(work: Work, results: Results, mending: Mending) -> Gallery:
@@ -348,9 +349,10 @@ def _samplers(work: Work) -> dict[str, list[Setting]]:
 def _setting(work: Work, model: Model, config: SamplerConfig) -> Setting:
     cells, n = len(interior_cells(model.denoiser)), work.plan.sweep
     config = explicit(config, cells)
-    name = f"sampler-{config.temperature:g}-{config.order}-{config.steps}-{config.sweeps}"
-    if config.critic:
-        name += "-critic"
+    name = (
+        f"sampler-{config.temperature:g}-{config.order}-{config.steps}-{config.sweeps}"
+        + "-critic" * config.critic
+    )
     own = explicit(model.sampler(work.generator.sampler), cells)
     if config == own and n <= work.plan.samples:
         sample = work.sample.first(n)

@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from maskoban._util.files import atomic_file
+from maskoban._util.progress import OnProgress, bar
 from maskoban.boards import Tokens, read_boards
 from maskoban.boards.tiles import NAMES
 from maskoban.errors import MaskobanError
@@ -45,7 +46,7 @@ class Reference:
     held_out_tiles: dict[str, float]
 
 
-def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) -> Reference:
+def measure_reference(corpus: Tokens, held_out: Tokens, on_progress: OnProgress | None = None) -> Reference:
     """Everything in a `Reference`, from the levels themselves.
 
     >>> from maskoban.boards.synth import synthesize
@@ -59,7 +60,8 @@ def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) 
         tiles=count_tiles(corpus).means,
         held_out_jsd=pattern_curve(held_out, patterns) if has_windows(held_out) else {},
         held_out_distances=measure_distances(
-            nearest_distances(held_out, corpus, progress=progress), same_puzzle=same_puzzles(held_out, corpus)
+            nearest_distances(held_out, corpus, on_progress=on_progress),
+            same_puzzle=same_puzzles(held_out, corpus),
         ),
         held_out_tiles=count_tiles(held_out).means,
     )
@@ -115,7 +117,8 @@ def load_reference(path: str | Path = SHIPPED) -> Reference:
 def main(folder: Path) -> None:
     """Make the shipped reference from a checkout of boxoban-levels."""
     corpus, held_out = (read_boards(folder / "medium" / split) for split in ("train", "valid"))
-    save_reference(measure_reference(corpus, held_out, progress=True), SHIPPED)
+    with bar("comparing") as show:
+        save_reference(measure_reference(corpus, held_out, show), SHIPPED)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ from maskoban.boards import Tokens
 from maskoban.diffusion.denoiser import interior_cells
 from maskoban.diffusion.model import Model
 from maskoban.diffusion.sampler import SamplerConfig
-from maskoban.evaluation.measures.difficulty import efforts_unknown
 from maskoban.evaluation.measures.patterns import has_windows, jsd_ratio, pattern_jsd
 from maskoban.evaluation.measures.share import Mean, Share, share_of
 from maskoban.evaluation.measures.tiles import count_tiles
@@ -117,7 +116,7 @@ def measure_setting(
 
 def _median(efforts: Results) -> float | None:
     """The median effort; None where it hangs on those that are not known."""
-    unknown = efforts_unknown(efforts)
+    unknown = efforts.limits_hit > 0
     if not len(efforts):
         return None
     ordered = np.sort(np.where(unknown, np.inf, efforts.expanded))
