@@ -70,7 +70,7 @@ class Plan:
     sweep: int = 1_000  # boards for each other sampler; 0 leaves the comparisons out
     corpus: str = "boxoban-medium-train"
     held_out: str | None = None  # of that corpus; without, boards are compared with Boxoban's
-    log: str | None = None
+    log: str | Path | None = None
     axes: tuple[tuple[str, str], ...] = (("walls", "effort"), ("pushes", "box_changes"))
 
 
