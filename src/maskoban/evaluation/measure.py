@@ -35,11 +35,10 @@ from maskoban.evaluation.measures.distances import (
     training_levels,
 )
 from maskoban.evaluation.measures.diversity import count_duplicates, measure_diversity
-from maskoban.evaluation.measures.patterns import SIZES, PatternMatch, measure_patterns
+from maskoban.evaluation.measures.patterns import SIZES, PatternMatch, count_tiles, measure_patterns
 from maskoban.evaluation.measures.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.measures.samplers import Setting, explicit, measure_setting, sampler_configs
 from maskoban.evaluation.measures.solvability import measure_solvability
-from maskoban.evaluation.measures.tiles import count_tiles
 from maskoban.evaluation.measures.training import Training, read_training
 from maskoban.evaluation.reference import Reference
 from maskoban.evaluation.report import Corpus, Gallery, Plate, Report, Source

@@ -25,9 +25,14 @@ from maskoban.evaluation.measures.distances import (
     nearest_distances,
     same_puzzles,
 )
-from maskoban.evaluation.measures.patterns import Patterns, count_patterns, has_windows, pattern_curve
+from maskoban.evaluation.measures.patterns import (
+    Patterns,
+    count_patterns,
+    count_tiles,
+    has_windows,
+    pattern_curve,
+)
 from maskoban.evaluation.measures.share import share_of
-from maskoban.evaluation.measures.tiles import count_tiles
 
 #: Of levels too small for any.
 NO_PATTERNS = Patterns(np.zeros(0, np.uint32), np.zeros(0, np.int64))

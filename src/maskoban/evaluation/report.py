@@ -16,11 +16,10 @@ from maskoban.evaluation.measures.culprits import Culprits
 from maskoban.evaluation.measures.difficulty import Difficulty
 from maskoban.evaluation.measures.distances import Distances
 from maskoban.evaluation.measures.diversity import Diversity, Duplicates
-from maskoban.evaluation.measures.patterns import PatternMatch
+from maskoban.evaluation.measures.patterns import PatternMatch, TileCounts
 from maskoban.evaluation.measures.repairs import RepairRates
 from maskoban.evaluation.measures.samplers import Setting
 from maskoban.evaluation.measures.solvability import Solvability
-from maskoban.evaluation.measures.tiles import TileCounts
 from maskoban.evaluation.measures.training import Training
 from maskoban.evaluation.stages import from_plain, plain
 
