@@ -42,9 +42,11 @@ def idle_units(
         whole = torch.from_numpy(inside[start : start + _AT_ONCE].astype(np.int64))
         masked = torch.rand(whole.shape, generator=rng) < torch.rand(len(whole), 1, generator=rng)
         hidden: list[Tensor] = []
-        network.features(torch.where(masked, MASK, whole), network.place, network.matrices(), hidden=hidden)
+        network.features(
+            torch.where(masked, MASK, whole), network.places(), network.matrices(), hidden=hidden
+        )
         if critic is not None:
-            network.features(whole, network.place + critic.turns[0], critic.stacks(), hidden=hidden)
+            network.features(whole, network.places() + critic.turns[0], critic.stacks(), hidden=hidden)
         opened = torch.stack([h.flatten(0, -2).amax(0) > 0 for h in hidden])
         idle &= ~opened.view(-1, *idle.shape).any(0)
         if on_progress is not None:
