@@ -9,8 +9,8 @@ import pytest
 
 from maskoban.boards import Level, Source, read_boards, write
 from maskoban.boards import read as read_file
-from maskoban.boards.formats import text
-from maskoban.boards.formats.text import read_text_boards, regular_boards
+from maskoban.boards.formats import regular
+from maskoban.boards.formats.regular import read_text_boards, regular_boards
 from maskoban.errors import FileError
 
 from .helpers import read_bytes, write_bytes
@@ -215,7 +215,7 @@ def test_fast_reading_of_files_without_last_newline_and_from_windows():
 @pytest.mark.parametrize("chunk", [10, 40, 100, 1000])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_fast_reading_in_chunks_of_any_size(monkeypatch, chunk, end):
-    monkeypatch.setattr(text, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(regular, "_CHUNK_BYTES", chunk)
     levels = [Level(Level.parse(ROOM).tokens, str(i)) for i in range(30)]
     for last in ("", f"\n\nsome text\n\n{ROOM}\n"):
         data = (write_bytes("boxoban", levels).decode() + last).replace("\n", end).encode()
@@ -224,7 +224,7 @@ def test_fast_reading_in_chunks_of_any_size(monkeypatch, chunk, end):
 
 
 def test_after_a_regular_beginning_errors_still_name_the_line(monkeypatch, tmp_path):
-    monkeypatch.setattr(text, "_CHUNK_BYTES", 50)
+    monkeypatch.setattr(regular, "_CHUNK_BYTES", 50)
     (tmp_path / "a.txt").write_text(f"; 1\n{ROOM}\n\n" * 10 + "; 2\n###\n#x#\n###\n")
     with pytest.raises(FileError, match=r"a.txt, line 53, column 2: 'x' is no tile"):
         read_boards(tmp_path / "a.txt")

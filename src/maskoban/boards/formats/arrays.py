@@ -39,7 +39,7 @@ from maskoban.boards.tiles import (
     FLOOR,
     GOAL,
     MASK,
-    MAX_SIDE,
+    MAX_LEVEL_SIDE,
     PLAYER,
     PLAYER_ON_GOAL,
     WALL,
@@ -252,8 +252,8 @@ def _boards(source: Source, array: _Array) -> Iterator[Tokens]:
     if len(array.shape) not in (2, 3):
         raise source.error(f"holds {array.dtype} of shape {array.shape}; {_EXPECTED}")
     count, height, width = array.shape if len(array.shape) == 3 else (1, *array.shape)
-    if not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
-        raise source.error(f"holds boards of {height}x{width}; expected 1x1 to {MAX_SIDE}x{MAX_SIDE}")
+    if not (1 <= height <= MAX_LEVEL_SIDE and 1 <= width <= MAX_LEVEL_SIDE):
+        raise source.error(f"holds boards of {height}x{width}; expected 1x1 to {MAX_LEVEL_SIDE}x{MAX_LEVEL_SIDE}")
     cells = height * width
     if array.fortran:
         if count * cells > _MAX_FORTRAN_CELLS:
@@ -397,8 +397,8 @@ class _Archive:
         count = int.from_bytes(packed[:4], "little")
         sizes = np.frombuffer(packed, np.uint8, offset=4)
         right_length = len(sizes) in (2, 2 * count) and 1 <= count <= 100_000
-        if not right_length or sizes.min() < 1 or sizes.max() > MAX_SIDE:
-            raise self.source.error(f"{k}.sizes does not hold {count} sizes of 1 to {MAX_SIDE}")
+        if not right_length or sizes.min() < 1 or sizes.max() > MAX_LEVEL_SIDE:
+            raise self.source.error(f"{k}.sizes does not hold {count} sizes of 1 to {MAX_LEVEL_SIDE}")
         sizes = sizes.reshape(-1, 2)
         height, width = (int(side) for side in sizes.max(axis=0))
         planes = np.frombuffer(self._bytes(f"{k}.planes"), np.uint8)
