@@ -127,7 +127,8 @@ def boards_and_notes(source: Source) -> Iterator[Board | Note]:
     first = 0  # number of the first of them
     plain = True  # neither run lengths nor wrong letters in them
     mark: list[Note] = []  # the line Board: directly above
-    wall = ""  # what the line above is made of, if that may be the wall of other letters
+    # What the line above is made of, if that may be the wall of other letters; None below the first board.
+    wall: str | None = ""
     try:
         for number, line in lines:
             if ROW_LETTERS.issuperset(line) and line.strip():
@@ -136,23 +137,30 @@ def boards_and_notes(source: Source) -> Iterator[Board | Note]:
                 run.append(line)
                 continue
             text, kind = _without_semicolon(line)
-            if kind == "plain" and line and _may_be_row(line, bool(run), source, number):
+            drawn = source.tiles or "#" in line or "|" in line
+            if drawn and kind == "plain" and _may_be_row(line, bool(run), source, number):
                 if not run:
                     first = number
                 run.append(line)
                 plain = False
                 continue
-            board = _board(run, first, plain, bool(mark), source) if run else None
+            board = None
+            if run:
+                board = _board(run, first, plain, bool(mark), source)
             if board:
                 yield board
                 lines.restart(number)
-            else:
+                wall = None
+            elif run or mark:
                 yield from mark
                 yield from (Note(first + i, row, "plain") for i, row in enumerate(run))
-                wall = _other_wall(line, wall, number, source)
             run, plain, mark = [], True, []
+            if wall is not None:
+                wall = _other_wall(line, wall, number, source)
             note = Note(number, text, kind, board is not None)
-            if is_heading(text, "comment"):
+            if ":" not in line and "end" not in line.lower():
+                yield note
+            elif is_heading(text, "comment"):
                 yield from _comment(lines, number, kind, source)
             elif is_heading(text, "board"):
                 mark = [note]
@@ -375,14 +383,16 @@ def _comment(
             if is_drawn(run):
                 board = len(taken) - 1 - len(run)
             run, after_blank = [], not line.strip()
-        elif is_heading(line, "comment"):
-            break
-        elif len(taken) > _LOOK_AHEAD_LINES or letters > _LOOK_AHEAD_LETTERS:
+        # Another comment, or too much of anything, below a board: the end was forgotten.
+        too_much = len(taken) > _LOOK_AHEAD_LINES or letters > _LOOK_AHEAD_LETTERS
+        if board is not None and (too_much or is_heading(line, "comment")):
             break
     if board is None and is_drawn(run):
         board = len(taken) - len(run)
     source.warn(source.error("a comment without an end; expected a line Comment-End:", heading))
     if board is not None:
+        while not taken[board - 1][1].strip():
+            board -= 1  # the blank lines separate
         lines.again(taken[board:])
         del taken[board:]
     yield from (Note(number, line, "comment") for number, line in taken)

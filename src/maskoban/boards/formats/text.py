@@ -72,7 +72,7 @@ def _gaps(source: Source) -> Iterator[Gap]:
         if isinstance(piece, Board):
             yield gap, piece
             gap = []
-        elif not (piece.blank and gap and gap[-1].blank):
+        elif not (gap and piece.blank and gap[-1].blank):
             gap.append(piece)
     yield gap, None
 
@@ -269,6 +269,10 @@ class _LevelText:
         i, free = 0, None
         while i < len(notes):
             note, i = notes[i], i + 1
+            if not note.text:
+                if note.kind == "comment" or (self.comment and self.comment[-1]):
+                    self.comment.append("")
+                continue
             play = _play(notes, i - 1)
             if play:
                 i = play.end
