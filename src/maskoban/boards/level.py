@@ -40,6 +40,9 @@ class Moves(str):
         made.name = one_line("solution's name", name)
         return made
 
+    def __repr__(self) -> str:
+        return f"Moves({str(self)!r}, {self.name!r})" if self.name else super().__repr__()
+
     def __reduce__(self) -> tuple[type[Moves], tuple[str, str]]:
         return Moves, (str(self), self.name)
 

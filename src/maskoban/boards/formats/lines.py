@@ -80,8 +80,8 @@ def is_drawn(rows: Sequence[str]) -> bool:
         return True
     if len(rows) < 2 or ("$" not in text and "?" not in text):
         return False
-    ends = {row.strip(" -_")[place] for row in rows if row.strip(" -_") for place in (0, -1)}
-    return ends <= {"#", "?"}
+    bare = [row.strip(" -_") for row in rows]
+    return all(len(row) > 1 and row[0] in "#?" and row[-1] in "#?" for row in bare if row)
 
 
 def is_meant_as_row(line: str, below_row: bool) -> bool:
@@ -289,8 +289,8 @@ def _board(run: list[str], first: int, plain: bool, marked: bool, source: Source
         if not plain:
             rows = [row for i, line in enumerate(run) for row in _rows(line, first + i, source)]
             drawn = drawn or is_drawn(rows)
-        if not drawn:
-            return None
+        if not drawn or (source.tiles and not marked and not any("#" in row for row in rows)):
+            return None  # words can be made of the letters of any tiles, but not without a wall
         if len(rows) > source.max_side:
             line = first + source.max_side if plain else first
             raise source.error(f"more than {source.max_side} rows in a board", line, 1)
@@ -391,7 +391,7 @@ def _comment(
         board = len(taken) - len(run)
     source.warn(source.error("a comment without an end; expected a line Comment-End:", heading))
     if board is not None:
-        while not taken[board - 1][1].strip():
+        while board and not taken[board - 1][1].strip():
             board -= 1  # the blank lines separate
         lines.again(taken[board:])
         del taken[board:]

@@ -27,8 +27,7 @@ from maskoban.boards.level import MAX_MOVES, MAX_SOLUTIONS, Level, Moves
 from maskoban.boards.tiles import parse_rows
 from maskoban.errors import FileError, MaskobanError
 
-_KEY = re.compile(r"(title|author|comment|solution)\s*:\s?(.*)", re.IGNORECASE)
-_HEADER_KEY = re.compile(r"(title|collection|set|author|e-?mail|comment)\s*:\s?(.*)", re.IGNORECASE)
+_KEY = re.compile(r"(title|author|comment|solution|collection|set|e-?mail)\s*:\s?(.*)", re.IGNORECASE)
 _HEADER_FIELDS = {"collection": "title", "set": "title", "e-mail": "email"}
 _HEADING = re.compile(r"(?:best )?(solution|saved? ?game|snapshot)(?:[ /(].*|:)?", re.IGNORECASE)
 _MOVES = re.compile(r"(?:[0-9]*[lurd]\s*)+", re.IGNORECASE)
@@ -334,14 +333,14 @@ def _header(notes: list[Note], source: Source, board: Board) -> Collection:
     known = {"title": "", "author": "", "email": ""}
     comment: list[str] = []
     for note in notes:
-        found = _HEADER_KEY.fullmatch(note.text.lstrip()) if note.kind != "comment" else None
+        found = _KEY.fullmatch(note.text.lstrip()) if note.kind != "comment" else None
         key = _HEADER_FIELDS.get(found[1].lower(), found[1].lower()) if found else ""
         if note.blank:
             if comment and comment[-1]:
                 comment.append("")
         elif found and key == "comment":
             comment.append(found[2])
-        elif found and not known[key]:
+        elif found and key in known and not known[key]:
             known[key] = found[2]
         else:
             comment.append(note.text)

@@ -217,7 +217,9 @@ class _Parser:
             self._finish_level()
         elif self.level is None:
             if name in ("Description", "Comment", "Url") and text.strip():
-                self.comment.append(text.strip() if name != "Url" else f"Url: {text.strip()}")
+                # Programs put the text on lines of its own, with blanks before them.
+                shown = text.strip() if name == "Url" or text.startswith("\n") else text
+                self.comment.append(f"Url: {shown}" if name == "Url" else shown)
             elif name in self.header and text.strip() and not self.header[name]:
                 self.header[name] = " ".join(text.split())
         elif name == "L":
