@@ -14,7 +14,16 @@ from maskoban.boards.files import (
     stream_file,
     write,
 )
-from maskoban.boards.formats import FORMATS, Format, LevelFileWarning, Source, by_suffix, detect, register, suffixes
+from maskoban.boards.formats import (
+    FORMATS,
+    Format,
+    LevelFileWarning,
+    Source,
+    by_suffix,
+    detect,
+    register,
+    suffixes,
+)
 from maskoban.boards.geometry import symmetries
 from maskoban.boards.identity import canonical_text, exact_ids, ids
 from maskoban.boards.level import Level, Moves, name_of, take, unique_levels

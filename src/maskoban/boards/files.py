@@ -88,7 +88,12 @@ def stream_collection(
     return found.with_levels(itertools.chain([first], levels))
 
 
-def stream_file(file: IO[bytes], name: str, max_side: int = MAX_LEVEL_SIDE) -> Iterator[Level]:
+def stream_file(
+    file: IO[bytes],
+    name: str,
+    max_side: int = MAX_LEVEL_SIDE,
+    on_warning: Callable[[FileError], None] | None = None,
+) -> Iterator[Level]:
     """The levels of an open file that can seek; ``name`` is used in messages.
 
     Levels with more than ``max_side`` rows or columns are skipped with a warning.
@@ -98,7 +103,7 @@ def stream_file(file: IO[bytes], name: str, max_side: int = MAX_LEVEL_SIDE) -> I
     """
     head = file.read(_HEAD_BYTES)
     file.seek(-len(head), os.SEEK_CUR)
-    source = Source(file, name, max_side=max_side)
+    source = Source(file, name, max_side=max_side, on_warning=on_warning)
     return _at_least_one(detect(head, name).read(source), source)
 
 
@@ -170,7 +175,9 @@ def has_metadata(path: str | os.PathLike[str]) -> bool:
 
 
 def write(
-    path: str | os.PathLike[str], levels: Iterable[Level] | Collection | Level | Tokens, format: str | None = None
+    path: str | os.PathLike[str],
+    levels: Iterable[Level] | Collection | Level | Tokens,
+    format: str | None = None,
 ) -> None:
     """Write levels, a collection, or a batch of boards, in the given format or that of the suffix.
 
@@ -308,7 +315,10 @@ def _opened(
             file = copy
         tiles = str.maketrans(dict(options.get("tiles", {})))
         on_warning = options.get("on_warning")
-        yield Source(file, name, strict=options.get("strict", False), tiles=tiles, on_warning=on_warning), found
+        yield (
+            Source(file, name, strict=options.get("strict", False), tiles=tiles, on_warning=on_warning),
+            found,
+        )
 
 
 def _first_bytes(pipe: io.BufferedReader) -> bytes:

@@ -182,8 +182,7 @@ def board(tokens: ArrayLike) -> Tokens:
         raise MaskobanError(f"a board is a two-dimensional array of whole numbers, not {_described(array)}")
     if not all(1 <= side <= MAX_LEVEL_SIDE for side in array.shape):
         raise MaskobanError(
-            f"a board of {array.shape[0]}x{array.shape[1]}; "
-            f"expected 1x1 to {MAX_LEVEL_SIDE}x{MAX_LEVEL_SIDE}"
+            f"a board of {array.shape[0]}x{array.shape[1]}; expected 1x1 to {MAX_LEVEL_SIDE}x{MAX_LEVEL_SIDE}"
         )
     if array.min() < 0 or array.max() > MASK:
         raise MaskobanError(f"a board holds tokens 0 to {MASK}, not {array.min()} to {array.max()}")

@@ -1,4 +1,4 @@
-"""Files that a strict reader refuses, each with the one sentence a person should get; test_lenient.py has the others."""
+"""Files that a strict reader refuses, each with its one sentence; the others are in test_lenient.py."""
 
 from __future__ import annotations
 

@@ -70,7 +70,9 @@ ROWS: dict[str, tuple[str, Collection, list[tuple[int | None, str]]]] = {
     ),
     "header, titles below": (
         f"Title: My Set\nAuthor: Ann\nEmail: ann@here\n\n{ROOM}\nTitle: Level 1\n\n{HALL}\nTitle: Level 2\nAuthor: Bo\n",
-        Collection([level("Level 1", "Ann"), level("Level 2", "Bo", board=HALL)], "My Set", "Ann", "ann@here"),
+        Collection(
+            [level("Level 1", "Ann"), level("Level 2", "Bo", board=HALL)], "My Set", "Ann", "ann@here"
+        ),
         [],
     ),
     "header, titles below, blank lines on both sides": (
@@ -149,7 +151,12 @@ ROWS: dict[str, tuple[str, Collection, list[tuple[int | None, str]]]] = {
         "<SokobanLevels><LevelCollection>\n<Level Id='a'><L>#@x#</L></Level>\n"
         "<Level Id='b'><L>#####</L><L>#@$.#</L><L>#####</L></Level></LevelCollection></SokobanLevels>",
         Collection([level("b")]),
-        [(2, "a level ('a') is skipped: 'x' is no tile; expected one of # @ $ . * + ? or floor (space, - or _)")],
+        [
+            (
+                2,
+                "a level ('a') is skipped: 'x' is no tile; expected one of # @ $ . * + ? or floor (space, - or _)",
+            )
+        ],
     ),
     "control characters": (
         f"; fi\x01rst\n{ROOM}\n; a\0b\n",
@@ -274,7 +281,9 @@ def test_other_letters_are_read_as_told(tmp_path: Path) -> None:
 
 def test_warnings_are_those_of_python_where_nobody_else_wants_them(tmp_path: Path) -> None:
     (tmp_path / "two.txt").write_text(f"{ROOM}\n\n{WIDE}\n")
-    with pytest.warns(LevelFileWarning, match=r"two.txt, line 5, column 201: a level is skipped: more than 200"):
+    with pytest.warns(
+        LevelFileWarning, match=r"two.txt, line 5, column 201: a level is skipped: more than 200"
+    ):
         assert len(read(tmp_path / "two.txt")) == 1
 
 
@@ -304,7 +313,31 @@ def test_a_folder_has_no_title(tmp_path: Path) -> None:
 
 # --- texts that are no level files
 
-WORDS = "the box # of @ pushes $ and * walls + goals . ? never ends - in a maze _ 12 3".split()
+WORDS = [
+    "the",
+    "box",
+    "#",
+    "of",
+    "@",
+    "pushes",
+    "$",
+    "and",
+    "*",
+    "walls",
+    "+",
+    "goals",
+    ".",
+    "?",
+    "never",
+    "ends",
+    "-",
+    "in",
+    "a",
+    "maze",
+    "_",
+    "12",
+    "3",
+]
 
 
 def texts() -> dict[str, str]:
@@ -315,19 +348,27 @@ def texts() -> dict[str, str]:
         lines = [" ".join(rng.choices(WORDS, k=rng.randrange(12))) for _ in range(60)]
         found[f"prose {i}"] = "\n".join(line for line in lines if any(map(str.isalnum, line)))
         found[f"mail {i}"] = "From: a@b.c\nTo: d@e.f\nSubject: #1\n\n> " + "\n> ".join(lines) + "\n-- \n@me\n"
-        found[f"comments {i}"] = "#!/bin/sh\n#\n" + "\n".join(f"# {'.' * rng.randrange(9)}" for _ in lines) + "\n#\n"
+        found[f"comments {i}"] = (
+            "#!/bin/sh\n#\n" + "\n".join(f"# {'.' * rng.randrange(9)}" for _ in lines) + "\n#\n"
+        )
         found[f"csv {i}"] = "\n".join(";".join(rng.choices(["1", "#", "", "@x", "$5"], k=4)) for _ in lines)
         found[f"html {i}"] = f"<html><body><p>{'</p><p>'.join(lines).replace('&', '')}</p></body></html>"
         found[f"markdown {i}"] = "# A\n\n## B\n\n###\n\n| a | b |\n|---|---|\n| # | . |\n\n* * *\n- $5\n"
         ruler = rng.choice("#-=+*._~") * rng.randrange(3, 70)
-        found[f"rulers {i}"] = f"{ruler}\n{rng.choice(WORDS)}\n{ruler}\n\n+---+---+\n|   | # |\n+---+---+\n\n#--#\n"
+        found[f"rulers {i}"] = (
+            f"{ruler}\n{rng.choice(WORDS)}\n{ruler}\n\n+---+---+\n|   | # |\n+---+---+\n\n#--#\n"
+        )
         found[f"diff {i}"] = "--- a\n+++ b\n@@ -1,3 +1,4 @@\n-#\n+#\n+$\n #\n" + ruler
     return found
 
 
 def library() -> list[Path]:
     folder = Path(sysconfig.get_paths()["stdlib"])
-    return [path for pattern in ("*.py", "email/*.py", "pydoc_data/*.py", "*.txt") for path in sorted(folder.glob(pattern))]
+    return [
+        path
+        for pattern in ("*.py", "email/*.py", "pydoc_data/*.py", "*.txt")
+        for path in sorted(folder.glob(pattern))
+    ]
 
 
 def test_no_text_is_turned_into_a_board() -> None:

@@ -237,10 +237,14 @@ def test_fast_reading_in_chunks_of_any_size(monkeypatch, chunk, end):
 def test_after_a_regular_beginning_errors_still_name_the_line(monkeypatch, tmp_path):
     monkeypatch.setattr(regular, "_CHUNK_BYTES", 50)
     (tmp_path / "a.txt").write_text(f"; 1\n{ROOM}\n\n" * 10 + "; 2\n###\n#x#\n###\n")
-    with pytest.warns(LevelFileWarning, match=r"a.txt, line 53, column 2: a level \('2'\) is skipped: 'x' is no tile"):
+    with pytest.warns(
+        LevelFileWarning, match=r"a.txt, line 53, column 2: a level \('2'\) is skipped: 'x' is no tile"
+    ):
         assert len(read_boards(tmp_path / "a.txt")) == 10
     (tmp_path / "a.txt").write_text(f"; 1\n{ROOM}\n\n" * 10 + "x" * 200_001)
-    with pytest.raises(FileError, match=r"a.txt, line 51, column 200001: a line of more than 200000 characters"):
+    with pytest.raises(
+        FileError, match=r"a.txt, line 51, column 200001: a line of more than 200000 characters"
+    ):
         read_boards(tmp_path / "a.txt")
 
 

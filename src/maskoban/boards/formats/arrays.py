@@ -285,7 +285,9 @@ def _boards(source: Source, array: _Array) -> Iterator[Tokens]:
         raise source.error(f"holds {array.dtype} of shape {array.shape}; {_EXPECTED}")
     count, height, width = array.shape if len(array.shape) == 3 else (1, *array.shape)
     if not (1 <= height <= MAX_LEVEL_SIDE and 1 <= width <= MAX_LEVEL_SIDE):
-        raise source.error(f"holds boards of {height}x{width}; expected 1x1 to {MAX_LEVEL_SIDE}x{MAX_LEVEL_SIDE}")
+        raise source.error(
+            f"holds boards of {height}x{width}; expected 1x1 to {MAX_LEVEL_SIDE}x{MAX_LEVEL_SIDE}"
+        )
     cells = height * width
     if array.fortran:
         if count * cells > _MAX_FORTRAN_CELLS:

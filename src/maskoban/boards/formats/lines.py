@@ -26,7 +26,7 @@ _MAX_CONTROLS = 16  # in a file; more are no slip
 _MAX_WRONG_LETTERS = 4  # different ones in a damaged board; a frame around text has more
 _LOOK_AHEAD_LINES, _LOOK_AHEAD_LETTERS = 50_000, 1_000_000
 
-_ENCODED = re.compile(r"(?:[0-9]*[-#@$.*+?_ ]|\|)+")
+_ENCODED = re.compile(r"(?:[0-9]+[-#@$.*+?_]|[-#@$.*+?_ |])+")  # a number before a blank is one of a text
 _DIGIT = re.compile("[0-9]")
 _RUN = re.compile("([0-9]*)([^0-9])")
 _WRONG = re.compile(r"[^-#@$.*+?_ |0-9]|[0-9](?=\||$)")  # no tile, or a count of nothing
@@ -69,16 +69,16 @@ def is_row(line: str) -> bool:
 
 
 def is_drawn(rows: Sequence[str]) -> bool:
-    """Whether rows of tiles are a board and no text: one player beside a wall, a box or MASK, or a closed frame.
+    """Whether rows of tiles are a board and no text: a player beside a wall, a box or MASK, or a closed frame.
 
     >>> [is_drawn(rows) for rows in (["@$."], ["###", "#?#"], ["#####"], ["#", "# ...", "#"], ["+---+"])]
     [True, True, False, False, False]
     """
     text = "".join(rows)
     players = text.count("@") + text.count("+")
-    if players == 1 and ("$" in text or ("@" in text and ("#" in text or "?" in text))):
-        return True
-    if len(rows) < 2 or ("$" not in text and "?" not in text):
+    if players == 1 and "@" in text:
+        return "#" in text or "$" in text or "?" in text
+    if ("$" not in text and "?" not in text) or len(rows) < 2:
         return False
     bare = [row.strip(" -_") for row in rows]
     return all(len(row) > 1 and row[0] in "#?" and row[-1] in "#?" for row in bare if row)
@@ -296,7 +296,9 @@ def _board(run: list[str], first: int, plain: bool, marked: bool, source: Source
             raise source.error(f"more than {source.max_side} rows in a board", line, 1)
         for i, row in enumerate(rows):
             if len(row) > source.max_side:
-                raise source.error(f"more than {source.max_side} cells in a row", first + i, source.max_side + 1)
+                raise source.error(
+                    f"more than {source.max_side} cells in a row", first + i, source.max_side + 1
+                )
     except FileError as error:
         return Board(first, [], error) if drawn else None
     return Board(first, rows)
@@ -352,9 +354,7 @@ def _is_framed(text: str) -> bool:
     return len(text) > 1 and text[0] == text[-1] == "#"
 
 
-def _comment(
-    lines: Lines, heading: int, kind: Literal["plain", ";"], source: Source
-) -> Iterator[Note]:
+def _comment(lines: Lines, heading: int, kind: Literal["plain", ";"], source: Source) -> Iterator[Note]:
     """The lines of a comment behind its heading."""
     if kind == ";":  # it ends with the last ";" at the latest
         for number, line in lines:

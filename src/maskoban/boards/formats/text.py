@@ -13,7 +13,6 @@ behind ``;``:
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -53,10 +52,7 @@ def read_text(source: Source) -> Iterator[Level]:
     header, above, below, ahead = _first_gap(notes, gaps)
     source.collection = _header(header, source, board)
     for notes, next_board in chain(ahead, gaps):
-        if next_board is None:
-            upper, lower = notes, []
-        else:
-            upper, lower = _split(notes, below)
+        upper, lower = (notes, []) if next_board is None else _split(notes, below)
         level = _level(board, above, upper, source)
         if level:
             yield level
@@ -98,9 +94,7 @@ def _split(gap: list[Note], below: bool) -> tuple[list[Note], list[Note]]:
     return (gap[:start], block) if mine else (gap, [])
 
 
-def _first_gap(
-    notes: list[Note], gaps: Iterator[Gap]
-) -> tuple[list[Note], list[Note], bool, list[Gap]]:
+def _first_gap(notes: list[Note], gaps: Iterator[Gap]) -> tuple[list[Note], list[Note], bool, list[Gap]]:
     """The text above the first board: that of the collection and that of the board.
 
     Also whether titles stand below their boards, and what was read of ``gaps`` to find out.
@@ -231,10 +225,11 @@ def _play(notes: list[Note], i: int) -> _Play | None:
         return None
     begun = _KEY.fullmatch(text) if ":" in text else None
     lines = []
+    found = heading_of(text)
     if begun and begun[1].lower() == "solution" and _MOVES.fullmatch(begun[2].strip()):
         found = "solution", ""
         lines.append((begun[2], note.line))
-    elif not (found := heading_of(text)):
+    if found is None:
         return None
     end = i + 1
     while end < len(notes) and notes[end].kind != "comment" and _MOVES.fullmatch(notes[end].text.strip()):

@@ -22,9 +22,9 @@ def write_text(out: BinaryIO, levels: Iterable[Level], prefix: str) -> None:
     What is known about a collection stands first, and an author that is the collection's only there.
 
     >>> import io
-    >>> write_text(out := io.BytesIO(), [Level.parse("#@#"), Level.parse("#+$")], prefix="; ")
+    >>> write_text(out := io.BytesIO(), [Level.parse("#@#"), Level.parse("#@$")], prefix="; ")
     >>> out.getvalue()
-    b'#@#\\n\\n#+$\\n'
+    b'#@#\\n\\n#@$\\n'
     """
     collection = collection_of(levels)
     lines = [_behind(prefix, line) for line in _header_lines(collection)]

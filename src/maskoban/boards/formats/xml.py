@@ -184,9 +184,9 @@ class _Parser:
         if self.others:
             name = _NAMES.get(name.lower(), name)
             given = {key.lower(): value for key, value in attributes.items()}
-            titles, authors = ("id", "title", "name"), ("author", "copyright")
-            attributes = {"Id": next((given[key] for key in titles if given.get(key)), "")}
-            attributes |= {"Copyright": given[key] for key in authors if given.get(key)}
+            attributes = {"Id": given.get("id") or given.get("title") or given.get("name") or ""}
+            author = given.get("copyright") or given.get("author")
+            attributes |= {"Copyright": author} if author else {}
         if name == "Level":
             if self.level:
                 raise self._error("a <Level> inside a <Level>; expected </Level>")
@@ -275,8 +275,10 @@ class _Parser:
             if level.problem:
                 raise level.problem
             tokens = parse_rows(level.rows, self.source.path, level.line)
-            texts = map(self._clean, (level.title, level.author, "\n".join(level.comment)))
-            self.levels.append(Level(tokens, *texts, tuple(level.solutions), tuple(level.savegames)))
+            title, author, comment = map(self._clean, (level.title, level.author, "\n".join(level.comment)))
+            self.levels.append(
+                Level(tokens, title, author, comment, tuple(level.solutions), tuple(level.savegames))
+            )
         except FileError as error:
             self._skip(level, error)
         except MaskobanError as error:
