@@ -69,7 +69,8 @@ ROWS: dict[str, tuple[str, Collection, list[tuple[int | None, str]]]] = {
         [],
     ),
     "header, titles below": (
-        f"Title: My Set\nAuthor: Ann\nEmail: ann@here\n\n{ROOM}\nTitle: Level 1\n\n{HALL}\nTitle: Level 2\nAuthor: Bo\n",
+        f"Title: My Set\nAuthor: Ann\nEmail: ann@here\n\n{ROOM}\nTitle: Level 1\n\n"
+        f"{HALL}\nTitle: Level 2\nAuthor: Bo\n",
         Collection(
             [level("Level 1", "Ann"), level("Level 2", "Bo", board=HALL)], "My Set", "Ann", "ann@here"
         ),
