@@ -13,12 +13,13 @@ from markupsafe import Markup
 
 from maskoban.evaluation import theme
 from maskoban.evaluation.figures import Picture
-from maskoban.evaluation.paper import PAPER, TITLE
 from maskoban.evaluation.report import Comparison, Report
 from maskoban.evaluation.rows import (
     DIVERSITY_ROWS,
     NOTHING,
+    PAPER,
     ROWS,
+    TITLE,
     fixed,
     interval,
     known_ratios,

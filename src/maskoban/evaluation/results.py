@@ -16,9 +16,8 @@ from pathlib import Path
 from maskoban._util.files import atomic_file
 from maskoban.diffusion.loading import shipped_models
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.paper import TITLE
 from maskoban.evaluation.report import COMPARISONS, Comparison, Report, read_report
-from maskoban.evaluation.rows import DIVERSITY_ROWS, NOTHING, ROWS, Row, sampled_how
+from maskoban.evaluation.rows import DIVERSITY_ROWS, NOTHING, ROWS, TITLE, Row, sampled_how
 
 #: A shipped model without a report has none.
 Reports = Mapping[str, Report | None]

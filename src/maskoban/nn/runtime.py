@@ -206,7 +206,7 @@ class TorchCritic:
         self.batch, self.device = batch, critic.bias.device
         self._base = critic.base
         self._stacks = [stack.to(critic.base.dtype) for stack in critic.stacks()]
-        self._place = critic.base.place + critic.turns[0]
+        self._place = critic.base.places() + critic.turns[0]
         self._head, self._bias = critic.head.detach().clone(), critic.bias.detach().clone()
         self._forward: Callable[[Tensor], Tensor] = (
             torch.compile(self._scores, dynamic=False) if compiled else self._scores

@@ -63,6 +63,7 @@ def export(
     cutoff: float | None = None,
     bits: int | None = None,
     levels: Tokens | None = None,
+    passes: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``; returns the metadata.
@@ -74,6 +75,7 @@ def export(
     min(1, exp(score) / ``cutoff``); the default cutoff is that of the folder, or 1.
     ``bits``: of a stored weight, 8 or 16.
     ``levels``: boards to prune with; hidden units that never open for them are left out.
+    ``passes``: how many times a looped network runs its blocks; as in training by default.
     The fp32 graphs are compared with torch.
 
     >>> export(Path("runs/best"), Path("best"), polish=1)["parameters"]  # doctest: +SKIP
@@ -97,6 +99,9 @@ def export(
         raise MaskobanError("the critic's cutoff: expected a critic too")
     if critic is not None and cutoff is None:
         cutoff = _facts(critic).get("critic", 1.0)
+    if passes is not None and preset.passes == 1 and passes > 1:
+        raise MaskobanError(f"passes: expected 1 for a network that is not looped, got {passes}")
+    preset = dataclasses.replace(preset, passes=passes or preset.passes, least_passes=None)
     network = build_network(dataclasses.asdict(preset))
     restore_network(network, tensors)
     network.eval()

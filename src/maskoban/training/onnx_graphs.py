@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -51,11 +51,11 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
         "cells": ("boards", "chosen"),
     }
     if isinstance(network, InteriorNetwork):
-        blocks = (
+        blocks = [
             Block(*(g.weight("qkv", i, j) for j in range(3)), *(g.weight(name, i) for name in STACKS[1:]))
             for i in range(len(network.qkv))
-        )
-        x = _features(g, network, g.weight("place"), blocks, "cells")
+        ]
+        x = _features(g, network, _places(g, network), blocks, "cells")
         y = g("MatMul", x, g("Transpose", g.weight("head"), perm=[1, 0]))
     else:
         assert isinstance(network, PaperNetwork)
@@ -114,8 +114,8 @@ def critic_graph(critic: CriticNetwork, weights: Path, added: Path) -> onnx.Mode
             *(g("Gather", qkv, g.constant(j)) for j in range(3)), *(merged(name, i) for name in STACKS[1:])
         )
 
-    place = g("Add", g.weight("place"), g.weight("critic.turns", 0))
-    x = _features(g, n, place, map(block, range(len(n.qkv))))
+    place = g("Add", _places(g, n), g.weight("critic.turns", 0))
+    x = _features(g, n, place, [block(i) for i in range(len(n.qkv))])
     mean = g("ReduceMean", g("Reshape", x, g.constant([-1, n.cells, n.d])), g.constant([1]), keepdims=0)
     y = g("ReduceSum", g("Mul", mean, g.weight("critic.head")), g.constant([1]), keepdims=0)
     return g.finish(
@@ -134,15 +134,21 @@ class Block(NamedTuple):
     down: str
 
 
+def _places(g: Graph, n: InteriorNetwork) -> str:
+    """The table of places, with the label of boards that are not turned."""
+    return g.weight("place") if n.turns is None else g("Add", g.weight("place"), g.weight("turns", 0))
+
+
 def _features(
-    g: Graph, n: InteriorNetwork, place: str, blocks: Iterable[Block], chosen: str | None = None
+    g: Graph, n: InteriorNetwork, place: str, blocks: Sequence[Block], chosen: str | None = None
 ) -> str:
     """The input of the interior network's head, for the given cells or all, with ``place`` added to the tokens.
 
-    The scale of int8 rows is applied as late as possible. Queries and keys are normalised, so there it cancels;
-    relu(s h)^2 = s^2 relu(h)^2, so there it waits until the rows are narrow again.
+    The passes of a looped network are unrolled, over the same weights. The scale of int8 rows is applied as late as
+    possible. Queries and keys are normalised, so there it cancels; relu(s h)^2 = s^2 relu(h)^2, so there it waits
+    until the rows are narrow again.
     """
-    head_width, last = n.d // n.heads, len(n.qkv) - 1
+    head_width, last = n.d // n.heads, n.passes * len(blocks) - 1
     rows_shape, board_shape = g.constant([-1, n.d]), g.constant([-1, n.cells, n.d])
     everywhere = g("Expand", g.constant(np.arange(n.cells)), g("Shape", "tokens"))
     cos, sin = (g.constant(table, np.float32) for table in n.rotary.cpu())
@@ -155,9 +161,11 @@ def _features(
         return g("RotaryEmbedding", g("Reshape", heads, shape), cos, sin, cells, num_heads=n.heads)
 
     x = norm(g("Add", g("Gather", g.weight("token.weight"), "tokens"), place))
-    x = g("Reshape", x, rows_shape)
+    x = given = g("Reshape", x, rows_shape)
     shape, cells = board_shape, everywhere
-    for i, block in enumerate(blocks):
+    for i, block in enumerate(n.passes * list(blocks)):
+        if i and i % len(blocks) == 0:
+            x = g("Add", x, g("Mul", given, g.weight("gain")))
         rows = g.rows(norm(x))
         k = turned(g.product(rows, block.k), board_shape, everywhere)
         v = g.scaled(g.product(rows, block.v), rows.scale)
@@ -170,7 +178,12 @@ def _features(
         rows = g.rows(g("Reshape", y, rows_shape))
         x = g("Add", x, g.scaled(g.product(rows, block.out), rows.scale))
         rows = g.rows(norm(x))
-        h = g("Relu", g.product(rows, block.up))
+        h = g.product(rows, block.up)
+        if n.unit == "gelu":
+            rows = g.rows(g("Gelu", g.scaled(h, rows.scale), approximate="tanh"))
+            x = g("Add", x, g.scaled(g.product(rows, block.down), rows.scale))
+            continue
+        h = g("Relu", h)
         squares = g.rows(g("Mul", h, h), positive=True)
         y = g.product(squares, block.down)
         x = g("Add", x, g.scaled(y, squares.scale, rows.scale, rows.scale))
@@ -260,11 +273,15 @@ class Graph:
         self._nodes: list[onnx.NodeProto] = []
         self._tensors: list[TensorProto] = []
         self._constants: dict[tuple[Any, ...], str] = {}
+        self._made: dict[tuple[Any, ...], str] = {}
 
     def __call__(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        result = f"{op}.{len(self._nodes)}"
-        self._nodes.append(helper.make_node(op, inputs, [result], domain=domain, **attributes))
-        return result
+        """The output of this node. The same node is there once: a looped network uses its weights in every pass."""
+        key = (op, inputs, domain, repr(attributes))
+        if key not in self._made:
+            self._made[key] = result = f"{op}.{len(self._nodes)}"
+            self._nodes.append(helper.make_node(op, inputs, [result], domain=domain, **attributes))
+        return self._made[key]
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
         """A constant tensor, stored once however often it is used."""
@@ -287,7 +304,8 @@ class Graph:
         stored.data_type, stored.data_location = _TYPES[dtype], TensorProto.EXTERNAL
         for key, value in (("location", file), ("offset", begin), ("length", length)):
             stored.external_data.add(key=key, value=str(value))
-        self._tensors.append(stored)
+        if all(tensor.name != stored.name for tensor in self._tensors):
+            self._tensors.append(stored)
         wide = self("Cast", stored.name, to=TensorProto.FLOAT)
         return self("Mul", wide, self.weight(name + SCALE, *index)) if dtype == "I8" else wide
 

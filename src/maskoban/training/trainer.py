@@ -166,7 +166,7 @@ class Trainer:
         boards = self.batches(step)
         with defer_interrupt():
             set_rates(self.step.optimizers, self.preset, self.rate_factor())
-            loss = self.step(boards)
+            loss = self.step(boards, self.step.passes(step))
             self.average.update(step)
             self.progress.step += 1
             if self.processes.first:
