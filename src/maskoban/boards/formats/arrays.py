@@ -205,6 +205,8 @@ def read_npz(source: Source) -> Iterator[Level]:
                 if note and note["level"] == index:
                     known = {name: note[name] for name in _COLUMNS if name in note}
                     note = next(notes, None)
+                if source.collection.author:
+                    known.setdefault("author", source.collection.author)
                 yield archive.level(board, known, f"level {index + 1}")
                 index += 1
         if note:

@@ -221,7 +221,8 @@ class _Parser:
                 shown = text.strip() if name == "Url" or text.startswith("\n") else text
                 self.comment.append(f"Url: {shown}" if name == "Url" else shown)
             elif name in self.header and text.strip() and not self.header[name]:
-                self.header[name] = " ".join(text.split())
+                one = text.strip()
+                self.header[name] = " ".join(one.split()) if "\n" in one else one
         elif name == "L":
             self._add_row(text)
         elif name == "Comment":
