@@ -106,11 +106,11 @@ def regular_boards(data: bytes) -> Tokens | None:
 
 def _drawn(boards: Tokens) -> NDArray[np.bool_]:
     """Which boards ``is_drawn`` takes surely: one player beside a wall, a box or MASK, or rows that end with walls."""
-    player, on_goal = (np.count_nonzero(boards == tile, axis=(1, 2)) for tile in (PLAYER, PLAYER_ON_GOAL))
     closed = (boards[:, :, 0] == WALL).all(axis=1) & (boards[:, :, -1] == WALL).all(axis=1)
-    closed &= min(boards.shape[1:]) > 1
     box = (boards == BOX).any(axis=(1, 2))
-    beside = box | ((boards == WALL) | (boards == MASK)).any(axis=(1, 2))
-    alone = (player == 1) & (on_goal == 0)
-    drawn: NDArray[np.bool_] = (alone & beside) | (~alone & closed & box)
+    drawn: NDArray[np.bool_] = closed & box if min(boards.shape[1:]) > 1 else np.zeros(len(boards), np.bool_)
+    if not drawn.all():
+        player, on_goal = (np.count_nonzero(boards == tile, axis=(1, 2)) for tile in (PLAYER, PLAYER_ON_GOAL))
+        beside = box | ((boards == WALL) | (boards == MASK)).any(axis=(1, 2))
+        drawn |= (player == 1) & (on_goal == 0) & beside
     return drawn
