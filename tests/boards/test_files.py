@@ -85,7 +85,7 @@ def test_one_level_is_written_like_a_list_of_one(tmp_path):
 def test_a_stream_reads_no_more_than_it_must(tmp_path):
     path = tmp_path / "half.xsb"
     path.write_text(f"{LEVELS[0]}\n\n{LEVELS[1]}\n\n#  x #\n")
-    levels = stream(path)
+    levels = stream(path, strict=True)
     assert next(levels) == LEVELS[0]
     with pytest.raises(FileError, match="line 9, column 4: 'x' is no tile"):
         list(levels)

@@ -97,8 +97,8 @@ def test_blanks_around_text_and_empty_solutions_are_dropped():
             "a board is a two-dimensional array of whole numbers, not 2-dimensional float64",
         ),
         (lambda: Level([[0, 1], [2]]), "a board is a two-dimensional array; its rows have different lengths"),
-        (lambda: Level(np.zeros((65, 2), int)), "a board of 65x2; expected 1x1 to 64x64"),
-        (lambda: Level(np.zeros((0, 2), int)), "a board of 0x2; expected 1x1 to 64x64"),
+        (lambda: Level(np.zeros((201, 2), int)), "a board of 201x2; expected 1x1 to 200x200"),
+        (lambda: Level(np.zeros((0, 2), int)), "a board of 0x2; expected 1x1 to 200x200"),
         (lambda: Level([[8]]), "a board holds tokens 0 to 7, not 8 to 8"),
         (lambda: Level([[-1, 0]]), "a board holds tokens 0 to 7, not -1 to 0"),
         (lambda: Level([[0]], title="a\nb"), "a level's title is one line, not 2"),
@@ -147,8 +147,8 @@ def test_what_is_no_level_says_why(make, sentence):
             "###\n#\t#",
             "board, line 2, column 2: a tab inside a board, whose width is unknown; expected spaces, - or _",
         ),
-        ("#" * 65, "board, line 1, column 65: a row of 65 cells; expected at most 64"),
-        ("#\n" * 65, "board, line 65: a board of more than 64 rows; expected at most 64"),
+        ("#" * 201, "board, line 1, column 201: a row of 201 cells; expected at most 200"),
+        ("#\n" * 201, "board, line 201: a board of more than 200 rows; expected at most 200"),
     ],
 )
 def test_text_that_is_no_board_says_where(text, sentence):

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image, ImageColor
 from typer.testing import CliRunner
 
-from maskoban.boards import Level, read, write
+from maskoban.boards import Level, Moves, read, read_collection, write
 from maskoban.boards.synth import synthesize
 from maskoban.cli.app import app, main
 from maskoban.cli.output import CHUNK, Output, progress_bar
@@ -320,6 +320,85 @@ def test_convert_follows_the_suffix_or_the_format_option(collection: Path, tmp_p
     assert "Two steps" in piped.stdout
 
 
+DAMAGED = f"Title: My set\n\nOne\n{EASY}\n\nTwo\n#####\n#@o.#\n#####\n\nThree\n{EASY}\n"
+SKIPPED = "a level ('Two') is skipped: 'o' is no tile"
+
+
+def test_warnings_go_to_standard_error_and_into_json(tmp_path: Path) -> None:
+    (tmp_path / "set.sok").write_text(DAMAGED)
+    done = maskoban("solve", tmp_path / "set.sok", "--json")
+    line = DAMAGED.split("\n").index("#@o.#") + 1
+    assert done.returncode == 0
+    assert done.stderr.startswith(f"maskoban: {tmp_path}/set.sok, line {line}, column 3: {SKIPPED}")
+    (warning,) = [row["warning"] for row in rows(done.stdout) if "warning" in row]
+    assert (warning["file"], warning["line"]) == (str(tmp_path / "set.sok"), line)
+    assert warning["problem"].startswith(SKIPPED)
+    for command in ("corpus info", "show"):
+        assert SKIPPED in maskoban(*command.split(), tmp_path / "set.sok").stderr
+
+
+@pytest.mark.parametrize("command", ["solve", "rate", "repair", "optimize", "show", "check"])
+def test_strict_refuses_what_is_a_warning_otherwise(command: str, tmp_path: Path) -> None:
+    (tmp_path / "set.sok").write_text(DAMAGED)
+    done = maskoban(command, tmp_path / "set.sok", "--strict")
+    assert done.returncode == 2
+    assert "'o' is no tile" in done.stderr
+    assert "skipped" not in done.stderr
+
+
+def test_convert_keeps_the_collection_and_gives_titles(tmp_path: Path) -> None:
+    (tmp_path / "set.sok").write_text(DAMAGED)
+    assert (
+        maskoban("convert", tmp_path / "set.sok", tmp_path / "set.slc", "--title", "Set {n}").returncode == 0
+    )
+    found = read_collection(tmp_path / "set.slc")
+    assert (found.title, [level.title for level in found]) == ("My set", ["Set 1", "Set 2"])
+
+
+def test_convert_reads_other_letters_and_says_how(tmp_path: Path) -> None:
+    (tmp_path / "other.txt").write_text("xxxxx\nxyo.x\nxxxxx\n")
+    refused = maskoban("convert", tmp_path / "other.txt", "-")
+    assert refused.returncode == 2
+    assert '--tiles "wall=x,box=o,player=y"' in refused.stderr
+    done = maskoban("convert", tmp_path / "other.txt", "-", "--tiles", "wall=x,box=o,player=y")
+    assert done.stdout == "#####\n#@$.#\n#####\n"
+    wrong = maskoban("convert", tmp_path / "other.txt", "-", "--tiles", "wal=x")
+    assert wrong.stderr.startswith("maskoban: --tiles: 'wal=x'; expected NAME=LETTER with one of wall, floor")
+
+
+# --- check
+
+
+def test_check_finds_what_is_wrong_with_collections(tmp_path: Path) -> None:
+    first = Level.parse("#######\n#@ $ .#\n#     #\n#######")
+    near = Level.parse("#######\n#@  $.#\n#     #\n#######")
+    good, wrong = Moves("rRR", "short"), Moves("drrrlllurRR", "long")
+    write(tmp_path / "a.sok", [Level(first.tokens, solutions=(wrong, good, "R")), WALLED])
+    write(tmp_path / "b.sok", [Level(first.tokens[:, ::-1]), near, Level.parse("##\n#@")])
+    done = maskoban("check", tmp_path / "a.sok", tmp_path / "b.sok", "--json")
+    found = rows(done.stdout)
+    assert done.returncode == 1
+    assert [row["verdict"] for row in found] == ["solved", "unsolvable", "solved", "solved", "malformed"]
+    names, measures = ("long", "short", ""), ("solves", "pushes", "moves", "box_lines", "pushing_sessions")
+    assert [solution["name"] for solution in found[0]["solutions"]] == list(names)
+    assert [found[0]["solutions"][1][name] for name in measures] == [True, 2, 3, 1, 1]
+    assert found[0]["solutions"][2]["problem"] == "step 0 ('R'): there is no box to push"
+    assert (found[0]["best_moves"]["name"], found[0]["best_pushes"]["name"]) == ("short", "short")
+    assert [(row["index"], row["twin"] and row["twin"]["cells"]) for row in found[2:4]] == [(0, 0), (1, 2)]
+    assert found[2]["twin"]["file"] == str(tmp_path / "a.sok")
+    assert "R does not solve" not in done.stderr
+
+
+def test_check_is_content_with_a_good_file_and_honest_about_a_large_one(tmp_path: Path) -> None:
+    write(tmp_path / "good.sok", EASY)
+    assert maskoban("check", tmp_path / "good.sok").returncode == 0
+    write(tmp_path / "large.sok", Level.parse("#" * 100 + "\n#@$." + " " * 95 + "#\n" + "#" * 101))
+    for command in ("check", "optimize", "rate"):
+        done = maskoban(command, tmp_path / "large.sok")
+        assert done.returncode == 1
+        assert "is larger than 64 x 64" in done.stdout
+
+
 # --- what goes wrong
 
 
@@ -580,7 +659,7 @@ def test_version() -> None:
     assert done.stdout.startswith("maskoban ")
 
 
-@pytest.mark.parametrize("command", ["solve", "repair", "rate", "show", "convert"])
+@pytest.mark.parametrize("command", ["solve", "repair", "rate", "show", "convert", "check"])
 def test_every_command_has_help_with_examples(command: str) -> None:
     result = CliRunner().invoke(app, [command, "--help"])
     assert result.exit_code == 0

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from maskoban.boards import FORMATS, Level, stream_file
+from maskoban.boards import FORMATS, MAX_SIDE, Level, stream_file
 from maskoban.errors import MaskobanError
 from tests.site.conftest import Node
 
@@ -19,7 +19,21 @@ TEXTS = {
     "run lengths": "5#|#@$.#|5#\n\n3#2-#|#@-$.#|6#|",
     "ragged": "\n  ####\n###@ #\n# $. #\n######\n\n",
     "dos": f"{BOARD}\n\nEnd".replace("\n", "\r\n") + "\x1a",
-    "floor": "#?-\n---\n",
+    "floor": "#?-\n@--\n",
+    "odd boards": "Board:\n#?-\n---\n\n; Board:\n$\n\nBoard:\nno board\n",
+    "comment without an end": f"{BOARD}\nComment:\none\n\ntwo\n\n{BOARD}\nComment:\nthree\n",
+    "drawn comment": f"{BOARD}\nComment:\n\n{BOARD}\n\nComment_End:\n",
+    "titles below": f"Title: Set\nAuthor: Ada\n\n{BOARD}\n\nTitle: One\n\n{BOARD}\n\nTitle: Two\nAuthor: Bo\n",
+    "titles above": f"Title: One\n\n{BOARD}\n\nTitle: Two\nAuthor: Bo\n\n{BOARD}\n",
+    "numbers above": f"1\n{BOARD}\nTitle: Spade\n2\n{BOARD}\nTitle: Heart\n",
+    "solutions": f"{BOARD}\nBest Solution 1/1 (A)\nR\nSnapshot\nr\n\nSolution 2: x\nlR\n{BOARD}\n",
+    "one wide level": f"Big\n{'#' * 65}\n#@$.#\n\nSmall\n{BOARD}\n",
+    "one damaged level": f"{BOARD}\n\n#####\n#@x.#\n#####\n\nlast\n{BOARD}\n# frame #\n",
+    "control characters": f"a\x01b\n{BOARD}\n; c\x85d\n",
+    "text": f"## Heading\n\n|---|---|\n# ...\n\n3 #\n{BOARD}\n",
+    "one bad level in slc": (
+        "<SokobanLevels><Level Id='a'><L>#x#</L></Level><Level Id='b&#x85;'><L>#@$.#</L></Level></SokobanLevels>"
+    ),
     "text first": f"A collection\nof two\n\n\nLevel one\n\n{BOARD}\n\n{BOARD}\nSolution/Moves\nRrLl\nuD\n",
     "comment behind ;": f"{BOARD}\n; Comment:\n; a\n; Comment-End:\n",
     "slc": (
@@ -32,12 +46,13 @@ TEXTS = {
 WRONG = {
     "nothing": "no board here\n",
     "letter": "#####\n#@x.#\n#####",
+    "other letters": "A set\n\nxxxxx\nxyo.x\nxxxxx\n",
     "tab": "####\n#@\t#\n####",
-    "open comment": f"{BOARD}\nComment:\nno end\n",
-    "wide": "#" * 65,
-    "tall": "#@#\n" * 65,
-    "long run": "99#\n",
-    "control": f"{BOARD}\n\x01\n",
+    "wide": "#@" + "#" * 63,
+    "tall": "#@#\n" + "###\n" * 64,
+    "long run": "#@99#\n",
+    "control": "ab\n\x01\n",
+    "control characters": f"{BOARD}\n" + "\x01" * 17,
     "root": "<Levels></Levels>",
     "tile in slc": "<SokobanLevels>\n<Level><L>#x</L></Level></SokobanLevels>",
     "row alone": "<SokobanLevels><L>#</L></SokobanLevels>",
@@ -50,7 +65,7 @@ def described(level: Level) -> dict[str, object]:
 
 
 def read(text: bytes) -> list[Level]:
-    return list(stream_file(io.BytesIO(text), "content"))
+    return list(stream_file(io.BytesIO(text), "content", MAX_SIDE, on_warning=lambda warning: None))
 
 
 @pytest.mark.parametrize("name", TEXTS)
@@ -84,6 +99,11 @@ def test_levels_are_written_as_python_writes_them(node: Node, format: str) -> No
         Level(levels[0].tokens, "t", "a", "one\nComment-End:\ntwo", ("R" * 250, "r")),
     ]
     levels += [Level(levels[0].tokens, title) for title in odd]
+    # The page keeps no names of solutions and no saved games.
+    levels = [
+        Level(each.tokens, each.title, each.author, each.comment, tuple(map(str, each.solutions)))
+        for each in levels
+    ]
     FORMATS[format].write(out := io.BytesIO(), levels)
     written = node("writeLevels", levels=[described(level) for level in levels], format=format)
     assert written == out.getvalue().decode()

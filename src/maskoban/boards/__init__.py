@@ -1,25 +1,39 @@
 """Boards: tiles, levels, their identity, and the files people keep them in."""
 
+from maskoban.boards.collection import Collection
 from maskoban.boards.files import (
+    ReadOptions,
     check_writable,
     has_metadata,
     level_files,
     read,
     read_boards,
+    read_collection,
     stream,
+    stream_collection,
     stream_file,
     write,
 )
-from maskoban.boards.formats import FORMATS, Format, Source, by_suffix, detect, register, suffixes
+from maskoban.boards.formats import (
+    FORMATS,
+    Format,
+    LevelFileWarning,
+    Source,
+    by_suffix,
+    detect,
+    register,
+    suffixes,
+)
 from maskoban.boards.geometry import symmetries
 from maskoban.boards.identity import canonical_text, exact_ids, ids
-from maskoban.boards.level import Level, take, unique_levels
+from maskoban.boards.level import Level, Moves, name_of, take, unique_levels
 from maskoban.boards.tiles import (
     BOX,
     BOX_ON_GOAL,
     FLOOR,
     GOAL,
     MASK,
+    MAX_LEVEL_SIDE,
     MAX_SIDE,
     PLAYER,
     PLAYER_ON_GOAL,
@@ -36,14 +50,19 @@ __all__ = [
     "FORMATS",
     "GOAL",
     "MASK",
+    "MAX_LEVEL_SIDE",
     "MAX_SIDE",
     "PLAYER",
     "PLAYER_ON_GOAL",
     "SYMBOLS",
     "TILES",
     "WALL",
+    "Collection",
     "Format",
     "Level",
+    "LevelFileWarning",
+    "Moves",
+    "ReadOptions",
     "Source",
     "Tokens",
     "by_suffix",
@@ -54,10 +73,13 @@ __all__ = [
     "has_metadata",
     "ids",
     "level_files",
+    "name_of",
     "read",
     "read_boards",
+    "read_collection",
     "register",
     "stream",
+    "stream_collection",
     "stream_file",
     "suffixes",
     "symmetries",

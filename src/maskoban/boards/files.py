@@ -7,20 +7,21 @@ import itertools
 import os
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import IO, TypeVar, cast
+from typing import IO, TypedDict, TypeVar, Unpack, cast
 
 import numpy as np
 
 from maskoban._util.files import atomic_file, check_can_write, file_errors
 from maskoban._util.signals import terminate_as_interrupt
+from maskoban.boards.collection import Collection
 from maskoban.boards.formats import FORMATS, Format, Source, by_suffix, detect, suffixes
 from maskoban.boards.formats.registry import Prefixed
 from maskoban.boards.geometry import group_by_shape
 from maskoban.boards.level import Level
-from maskoban.boards.tiles import Tokens
+from maskoban.boards.tiles import MAX_LEVEL_SIDE, Tokens
 from maskoban.errors import FileError, MaskobanError
 
 T = TypeVar("T")
@@ -36,43 +37,101 @@ _NO_LEVEL = "no level in it; expected at least one board"
 _EXPORT = "maskoban bulk export"
 
 
-def stream(path: str | os.PathLike[str], format: str | None = None) -> Iterator[Level]:
+class ReadOptions(TypedDict, total=False):
+    """How level files are read.
+
+    ``strict`` raises what is a warning otherwise. ``tiles`` maps the letters of a file with other tiles to those of
+    docs/formats.md: ``{"x": "#", "o": "$"}``. ``on_warning`` gets every warning, as a ``FileError`` with the file and
+    the line; without it they are ``LevelFileWarning``.
+    """
+
+    strict: bool
+    tiles: Mapping[str, str]
+    on_warning: Callable[[FileError], None]
+
+
+def stream(
+    path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadOptions]
+) -> Iterator[Level]:
     """The levels of a file one after the other, in bounded memory; "-" is standard input.
 
     A folder stands for the level files in it, in the order of their names. What cannot be read raises ``FileError``
-    when the reading gets there.
+    when the reading gets there. What is wrong with one level or line is a warning, and the reading goes on;
+    ``ReadOptions`` change that.
 
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write(folder + "/two.sok", [Level.parse("#@#"), Level.parse("#+#")])
+    ...     write(folder + "/two.sok", [Level.parse("#@#"), Level.parse("#+$")])
     ...     [str(level) for level in stream(folder + "/two.sok")]
-    ['#@#', '#+#']
+    ['#@#', '#+$']
     """
     chosen = FORMATS[format] if format else None
-    for name in _files(os.fspath(path)):
-        with _opened(name, chosen) as (source, found):
-            yield from _at_least_one(found.read(source), name)
+    return _levels(_files(os.fspath(path)), chosen, options, [])
 
 
-def stream_file(file: IO[bytes], name: str) -> Iterator[Level]:
-    """The levels of an open file that can seek; ``name`` is used in error messages.
+def stream_collection(
+    path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadOptions]
+) -> Collection:
+    """Like :func:`stream`, with what the file says about all of its levels, which are an iterator.
+
+    A folder of several files has levels only.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder + "/two.sok", Collection([Level.parse("#@#")], title="My set"))
+    ...     stream_collection(folder + "/two.sok").title
+    'My set'
+    """
+    chosen, names = FORMATS[format] if format else None, _files(os.fspath(path))
+    sources: list[Source] = []
+    levels = _levels(names, chosen, options, sources)
+    first = next(levels)  # a reader knows the collection before its first level
+    found = sources[0].collection if len(names) == 1 else Collection()
+    return found.with_levels(itertools.chain([first], levels))
+
+
+def stream_file(
+    file: IO[bytes],
+    name: str,
+    max_side: int = MAX_LEVEL_SIDE,
+    on_warning: Callable[[FileError], None] | None = None,
+) -> Iterator[Level]:
+    """The levels of an open file that can seek; ``name`` is used in messages.
+
+    Levels with more than ``max_side`` rows or columns are skipped with a warning.
 
     >>> [str(level) for level in stream_file(io.BytesIO(b"#@#"), "upload")]
     ['#@#']
     """
     head = file.read(_HEAD_BYTES)
     file.seek(-len(head), os.SEEK_CUR)
-    return _at_least_one(detect(head, name).read(Source(file, name)), name)
+    source = Source(file, name, max_side=max_side, on_warning=on_warning)
+    return _at_least_one(detect(head, name).read(source), source)
 
 
-def read(path: str | os.PathLike[str], format: str | None = None) -> list[Level]:
-    """All levels of a file, of a folder of level files, or of standard input ("-").
+def read(
+    path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadOptions]
+) -> list[Level]:
+    """All levels of a file, of a folder of level files, or of standard input ("-"); options as of :func:`stream`.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write(folder + "/one.xsb", [Level.parse("#@#")])
     ...     read(folder + "/one.xsb")[0].shape
     (1, 3)
     """
-    return list(stream(path, format))
+    return list(stream(path, format, **options))
+
+
+def read_collection(
+    path: str | os.PathLike[str], format: str | None = None, **options: Unpack[ReadOptions]
+) -> Collection:
+    """Like :func:`stream_collection`, with a list of the levels.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write(folder + "/two.sok", Collection([Level.parse("#@#")], author="Ann"))
+    ...     read_collection(folder + "/two.sok").levels[0].author
+    'Ann'
+    """
+    found = stream_collection(path, format, **options)
+    return found.with_levels(list(found))
 
 
 def read_boards(path: str | os.PathLike[str]) -> Tokens:
@@ -88,7 +147,7 @@ def read_boards(path: str | os.PathLike[str]) -> Tokens:
     for name in _files(os.fspath(path)):
         with _opened(name) as (source, found):
             batches = found.read_boards(source) if found.read_boards else _batches(found.read(source))
-            for boards in _at_least_one(batches, name):
+            for boards in _at_least_one(batches, source):
                 if parts and boards.shape[1:] != parts[0].shape[1:]:
                     sizes = [f"{h}x{w}" for h, w in (parts[0].shape[1:], boards.shape[1:])]
                     raise FileError(name, f"boards of {sizes[0]} and of {sizes[1]}; expected one size")
@@ -116,9 +175,11 @@ def has_metadata(path: str | os.PathLike[str]) -> bool:
 
 
 def write(
-    path: str | os.PathLike[str], levels: Iterable[Level] | Level | Tokens, format: str | None = None
+    path: str | os.PathLike[str],
+    levels: Iterable[Level] | Collection | Level | Tokens,
+    format: str | None = None,
 ) -> None:
-    """Write levels, or a batch of boards, in the given format or that of the suffix.
+    """Write levels, a collection, or a batch of boards, in the given format or that of the suffix.
 
     The file appears whole or not at all. "-" is standard output, in XSB by default. A folder (an existing one, or a
     name that ends with "/") is filled with Boxoban files; one that holds level files already is refused.
@@ -134,9 +195,11 @@ def write(
     first = next(each, None)
     if first is None:
         raise MaskobanError(f"no levels to write to {name}")
-    kept = itertools.chain([first], each)
+    kept: Iterable[Level] = itertools.chain([first], each)
+    if isinstance(levels, Collection):
+        kept = levels.with_levels(kept)
     if _is_folder(name):
-        _write_folder(name, kept, format)
+        _write_folder(name, iter(kept), format)
         return
     chosen = _format_to_write(name, format)
     if name == "-":
@@ -199,10 +262,20 @@ def _files(name: str) -> list[str]:
     raise FileError(name, f"no level files in this folder; expected names with {', '.join(suffixes())}")
 
 
-def _at_least_one(items: Iterator[T], name: str) -> Iterator[T]:
+def _levels(
+    names: list[str], format: Format | None, options: ReadOptions, sources: list[Source]
+) -> Iterator[Level]:
+    """The levels of these files; their sources are added to ``sources`` when they are opened."""
+    for name in names:
+        with _opened(name, format, **options) as (source, found):
+            sources.append(source)
+            yield from _at_least_one(found.read(source), source)
+
+
+def _at_least_one(items: Iterator[T], source: Source) -> Iterator[T]:
     first = next(items, None)
     if first is None:
-        raise FileError(name, _NO_LEVEL)
+        raise source.problem or FileError(source.path, _NO_LEVEL)
     yield first
     yield from items
 
@@ -213,7 +286,9 @@ def _batches(levels: Iterator[Level]) -> Iterator[Tokens]:
 
 
 @contextmanager
-def _opened(name: str, format: Format | None = None) -> Iterator[tuple[Source, Format]]:
+def _opened(
+    name: str, format: Format | None = None, **options: Unpack[ReadOptions]
+) -> Iterator[tuple[Source, Format]]:
     """A file and its format. A pipe is read as it comes, or copied into a file if the format seeks."""
     if name == "-" and sys.stdin is None:
         raise FileError("-", "standard input is closed")
@@ -238,7 +313,12 @@ def _opened(name: str, format: Format | None = None) -> Iterator[tuple[Source, F
                     raise FileError(name, f"more than {_MAX_PIPE_BYTES:,} bytes from a pipe; expected a file")
             copy.seek(0)
             file = copy
-        yield Source(file, name), found
+        tiles = str.maketrans(dict(options.get("tiles", {})))
+        on_warning = options.get("on_warning")
+        yield (
+            Source(file, name, strict=options.get("strict", False), tiles=tiles, on_warning=on_warning),
+            found,
+        )
 
 
 def _first_bytes(pipe: io.BufferedReader) -> bytes:

@@ -26,8 +26,11 @@ SYMBOLS = "# @$.*+?"
 #: The name of each tile.
 NAMES = ("wall", "floor", "player", "box", "goal", "box on goal", "player on goal")
 
-#: The largest number of rows, and of columns.
+#: The largest number of rows, and of columns, that the solver takes and the models and generators make.
 MAX_SIDE = 64
+
+#: The largest number of rows, and of columns, of a level. Files hold levels that the solver does not take.
+MAX_LEVEL_SIDE = 200
 
 Tokens = NDArray[np.uint8]
 Counts = NDArray[np.int64]
@@ -52,16 +55,16 @@ def parse_rows(rows: Sequence[str], source: str = "board", line: int = 1) -> Tok
     width = max(map(len, rows), default=0)
     if width == 0:
         raise FileError(source, "an empty board; expected rows of # @ $ . * + and floor", line)
-    if len(rows) > MAX_SIDE:
-        problem = f"a board of more than {MAX_SIDE} rows; expected at most {MAX_SIDE}"
-        raise FileError(source, problem, line + MAX_SIDE)
+    if len(rows) > MAX_LEVEL_SIDE:
+        problem = f"a board of more than {MAX_LEVEL_SIDE} rows; expected at most {MAX_LEVEL_SIDE}"
+        raise FileError(source, problem, line + MAX_LEVEL_SIDE)
     for r, row in enumerate(rows):
         if not ROW_LETTERS.issuperset(row):
             c = next(c for c, letter in enumerate(row) if letter not in ROW_LETTERS)
             raise FileError(source, no_tile(row[c]), line + r, c + 1)
-        if len(row) > MAX_SIDE:
-            problem = f"a row of {len(row)} cells; expected at most {MAX_SIDE}"
-            raise FileError(source, problem, line + r, MAX_SIDE + 1)
+        if len(row) > MAX_LEVEL_SIDE:
+            problem = f"a row of {len(row)} cells; expected at most {MAX_LEVEL_SIDE}"
+            raise FileError(source, problem, line + r, MAX_LEVEL_SIDE + 1)
     letters = "".join(row.ljust(width) for row in rows).encode("ascii")
     return TOKEN_OF[np.frombuffer(letters, np.uint8)].reshape(len(rows), width)
 

@@ -20,7 +20,9 @@ from maskoban.cli.options import (
     Sampling,
     Seed,
     Size,
+    Title,
     parse_size,
+    titled,
 )
 from maskoban.cli.output import CHUNK, Output, boards_text, caption, complain, progress_bar
 
@@ -39,6 +41,7 @@ def generate(
     n: Annotated[int, typer.Option("-n", "--boards", min=1, help="Number of boards.")] = 9,
     seed: Seed = 0,
     outputs: Outputs,
+    title: Title = None,
     as_json: Json = False,
     size: Size = None,
     board_filter: Filter,
@@ -100,7 +103,7 @@ def generate(
             return model.trajectory(seed=seed, sampler=config, numbers=shown, on_progress=progress).frames()
 
     facts = [{"seed": seed, "number": number} for number in numbers]
-    _show_and_save(list(sampled.values()), facts, output, outputs, frames)
+    _show_and_save(list(titled(sampled.values(), title)), facts, output, outputs, frames)
     if not as_json:
         kept = f" (chosen from the first {numbers[-1] + 1:,})" if wanted else ""
         verdicts = f"the solver's verdicts: {output.counts()}"

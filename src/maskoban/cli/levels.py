@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from maskoban.cli.options import File, Filter, Outputs
+from maskoban.cli.options import File, Filter, Outputs, Strict, Title, tile_letters, titled
 from maskoban.cli.output import Output, complain, progress_bar
 
 if TYPE_CHECKING:
@@ -19,6 +19,7 @@ def show(
     out: Annotated[str | None, typer.Option(help="Save a picture instead: .png or .svg.")] = None,
     solution: Annotated[str | None, typer.Option(help="Save a GIF of a level being solved.")] = None,
     level: Annotated[int | None, typer.Option(min=0, help="Only this level, counted from 0.")] = None,
+    strict: Strict = False,
 ) -> None:
     """Draw levels in the terminal, as a picture, or being solved.
 
@@ -38,11 +39,12 @@ def show(
 
     Outputs(picture=out, animate=solution).check()
     first = level or 0
-    chosen = islice(stream(file), first, None if level is None else first + 1)
+    output = Output(as_json=False)
+    levels = stream(file, strict=strict, on_warning=output.warn)
+    chosen = islice(levels, first, None if level is None else first + 1)
     head = next(chosen, None)
     if head is None:
         raise MaskobanError(f"{file}: there is no level {level}")
-    output = Output(as_json=False)
     if out:
         shown = [head, *chosen]
         titles = [each.title for each in shown]
@@ -71,25 +73,40 @@ def convert(
             "--unique", help="Keep each puzzle once; rotated, mirrored and shifted copies count as the same."
         ),
     ] = False,
+    title: Title = None,
+    tiles: Annotated[
+        str | None,
+        typer.Option(
+            help="What other letters stand for: wall=x,box=o,player=y; also floor, goal, box_on_goal, "
+            "player_on_goal."
+        ),
+    ] = None,
+    strict: Strict = False,
 ) -> None:
     """Convert levels between formats, all of them or those that match a filter.
 
     What is read is recognised by its content; what is written follows --to, or
     else the ending of its name. With --only-solvable, --difficulty or --boxes,
-    the others are left out; with --unique all but the first of each puzzle.
+    the others are left out; with --unique all but the first of each puzzle. Title,
+    author, e-mail and comment of the collection are kept. Levels that cannot be
+    read are skipped with a warning, unless --strict.
 
     \b
     Examples:
       maskoban convert levels.slc levels.sok
       maskoban convert boxoban-levels/hard hard.npz
       maskoban convert levels.sok hard.sok --difficulty hard --unique
+      maskoban convert old.txt new.sok --tiles "wall=x,box=o,player=y" --title "Set {n}"
       cat levels.sok | maskoban convert - - --to xsb
     """
-    from maskoban.boards import stream, unique_levels, write
+    from maskoban.boards import stream_collection, unique_levels, write
     from maskoban.errors import FileError
 
     wanted = board_filter.board_filter()
-    levels = stream(source)
+    letters = tile_letters(tiles) if tiles else {}
+    warn = Output(as_json=False).warn
+    collection = stream_collection(source, strict=strict, tiles=letters, on_warning=warn)
+    levels = iter(collection)
     if unique:
         levels = unique_levels(levels)
     if wanted:
@@ -98,7 +115,7 @@ def convert(
         if first is None:
             raise FileError(source, f"no level matches the filter ({wanted})")
         levels = chain([first], levels)
-    write(target, levels, to)
+    write(target, collection.with_levels(titled(levels, title)), to)
 
 
 def _solution(level: Level) -> str | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_type_hints
 
 import typer
 
 if TYPE_CHECKING:
+    from maskoban.boards import Level
     from maskoban.diffusion.model import Model
     from maskoban.diffusion.sampler import SamplerConfig
     from maskoban.solving import Limits
@@ -26,6 +27,12 @@ File = Annotated[
     str, typer.Argument(metavar="FILE", help="Level file of any format, a folder of them, or - for stdin.")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object a level a line.")]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="Refuse what is a warning otherwise: damaged levels, missing ends.")
+]
+Title = Annotated[
+    str | None, typer.Option(help="Title of each level written; {n} is its number, counted from 1.")
+]
 Threads = Annotated[int | None, typer.Option(min=1, show_default="all cores", help="Threads to use.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same boards.")]
 ModelName = Annotated[
@@ -175,6 +182,49 @@ def parse_size(text: str | None) -> tuple[int, int] | None:
     if not (height.isdecimal() and width.isdecimal() and len(text) < 10):
         raise MaskobanError(f"--size: expected ROWSxCOLUMNS such as 8x12, got {text!r}")
     return int(height), int(width)
+
+
+#: The names of the tiles in --tiles, and their letters.
+TILE_NAMES = {
+    "wall": "#",
+    "floor": " ",
+    "player": "@",
+    "box": "$",
+    "goal": ".",
+    "box_on_goal": "*",
+    "player_on_goal": "+",
+}
+
+
+def tile_letters(text: str) -> dict[str, str]:
+    """What --tiles says: the letter of ours that each letter of a file stands for.
+
+    >>> tile_letters("wall=x,box=o")
+    {'x': '#', 'o': '$'}
+    """
+    from maskoban.errors import MaskobanError
+
+    letters: dict[str, str] = {}
+    for part in text.split(","):
+        name, _, letter = part.strip().partition("=")
+        tile = TILE_NAMES.get(name.strip().replace(" ", "_").replace("-", "_"))
+        if tile is None or len(letter) != 1 or letter.isdigit() or letter in "|;":
+            raise MaskobanError(
+                f"--tiles: {part.strip()!r}; expected NAME=LETTER with one of {', '.join(TILE_NAMES)}"
+            )
+        letters[letter] = tile
+    return letters
+
+
+def titled(levels: Iterable[Level], title: str | None) -> Iterator[Level]:
+    """Levels with the title that --title asks for.
+
+    >>> from maskoban.boards import Level
+    >>> [level.title for level in titled([Level.parse("#@#")], "Set {n}")]
+    ['Set 1']
+    """
+    for number, level in enumerate(levels, 1):
+        yield level if title is None else replace(level, title=title.replace("{n}", str(number)))
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

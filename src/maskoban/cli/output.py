@@ -6,17 +6,18 @@ import json
 import os
 import sys
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
 
 from maskoban._util.progress import OnProgress, bar
 from maskoban._util.signals import INTERRUPTED, is_interrupt, raise_on_interrupt
-from maskoban.errors import MaskobanError
+from maskoban.errors import FileError, MaskobanError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -31,6 +32,8 @@ CHUNK = 512
 #: Seconds between two lines of progress in a log.
 SECONDS_PER_LINE = 30
 
+_PYTHONS = warnings.showwarning
+
 _STYLES = {
     "solved": "green",
     "solvable": "green",
@@ -42,12 +45,28 @@ _STYLES = {
 }
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Print a warning about a level file like an error, and any other as Python does."""
+    if category.__name__ == "LevelFileWarning":  # whose module is not loaded for every command
+        complain(str(message))
+    else:
+        _PYTHONS(message, category, filename, lineno, file, line)
+
+
 class Commands(TyperGroup):
     """Commands that exit with 2 and one sentence on bad input, and with 130 on Ctrl-C."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         raise_on_interrupt()
+        warnings.showwarning = _show_warning
         try:
             return super().invoke(ctx)
         except MaskobanError as error:
@@ -78,6 +97,7 @@ class Output:
         self.as_json, self.files = as_json, any(files)
         self.verdicts: Counter[str] = Counter()
         self.waiting: list[Text] = []
+        self.warnings = 0
 
     def add(self, index: int, level: Level, row: dict[str, Any], text: str, below: str = "") -> None:
         """Print one level's row: as JSON, or as ``text`` after the verdict, with a line ``below``."""
@@ -134,16 +154,24 @@ class Output:
                 self._write("")
         self.flush()
 
+    def warn(self, warning: FileError) -> None:
+        """Print a warning about a level file to standard error, and with --json as a line of its own."""
+        self.warnings += 1
+        complain(str(warning))
+        if self.as_json:
+            found = {"file": warning.path, "line": warning.line, "problem": warning.problem}
+            self._write(json.dumps({"warning": found}))
+
     def counts(self) -> str:
         """The number of levels by verdict, the most frequent first."""
         return ", ".join(f"{count:,} {verdict}" for verdict, count in self.verdicts.most_common())
 
-    def finish(self, good: set[str]) -> None:
-        """Print the sum, and exit with code 1 if any verdict is not a good one."""
+    def finish(self, good: set[str], bad: int = 0) -> None:
+        """Print the sum, and exit with code 1 if any verdict is not a good one, or something else is ``bad``."""
         total = self.verdicts.total()
         if total > 1 and not self.as_json:
             print(f"{total:,} levels: {self.counts()}", file=sys.stderr)
-        if set(self.verdicts) - good:
+        if bad or set(self.verdicts) - good:
             raise typer.Exit(1)
 
     def flush(self) -> None:
@@ -190,7 +218,7 @@ def caption(rating: Rating) -> str:
     return f"{head}\n{pushes}, effort {rating.effort:,}" if rating.effort >= 0 else f"{head}\n{pushes}"
 
 
-def chunks(file: str, doing: str, output: Output) -> Iterator[tuple[int, list[Level]]]:
+def chunks(file: str, doing: str, output: Output, strict: bool) -> Iterator[tuple[int, list[Level]]]:
     """The levels of a file a chunk at a time, each with the index of its first; terminals show a count.
 
     Chunks grow from one level to ``CHUNK``: first results come early, and long files keep every core busy.
@@ -201,7 +229,7 @@ def chunks(file: str, doing: str, output: Output) -> Iterator[tuple[int, list[Le
 
     console = _progress_console(output)
     columns = SpinnerColumn(), TextColumn(f"{doing} {{task.completed:,}} levels done"), TimeElapsedColumn()
-    levels = stream(file)
+    levels = stream(file, strict=strict, on_warning=output.warn)
     done, size = 0, 1
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal,
                   redirect_stdout=False) as shown:  # fmt: skip

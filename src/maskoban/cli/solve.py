@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from maskoban.cli.options import File, Json, Outputs, SearchLimits, Threads
+from maskoban.cli.options import File, Json, Outputs, SearchLimits, Strict, Threads
 from maskoban.cli.output import Output, chunks, complain, progress_bar
 
 if TYPE_CHECKING:
@@ -24,6 +24,7 @@ def solve(
     mode: Annotated[Mode, typer.Option(help="Any solution, fewest pushes, or effort.")] = "any",
     as_json: Json = False,
     threads: Threads = None,
+    strict: Strict = False,
     search_limits: SearchLimits,
 ) -> None:
     """Solve levels, or prove that they cannot be solved.
@@ -48,7 +49,7 @@ def solve(
 
     limits = search_limits.limits()
     output = Output(as_json)
-    for first, levels in chunks(file, "solving", output):
+    for first, levels in chunks(file, "solving", output, strict):
         results = solve_many(levels, mode, threads=threads, limits=limits)
         for index, level in enumerate(levels, first):
             result = results[index - first]
@@ -65,6 +66,7 @@ def optimize(
     out: Annotated[str | None, typer.Option(help="Save the levels with their shorter solutions.")] = None,
     as_json: Json = False,
     threads: Threads = None,
+    strict: Strict = False,
     search_limits: SearchLimits,
 ) -> None:
     """Shorten the solutions in a level file; a level without one is solved first.
@@ -91,7 +93,7 @@ def optimize(
     limits = search_limits.limits()
     output = Output(as_json, out)
     kept: list[Level] = []
-    for first, levels in chunks(file, "optimizing", output):
+    for first, levels in chunks(file, "optimizing", output, strict):
         given = [shortest_given(level, by) for level in levels]
         unsolved = [i for i, solution in enumerate(given) if solution is None]
         found = solve_many([levels[i] for i in unsolved], threads=threads, limits=limits)
@@ -121,6 +123,7 @@ def repair(
     out: Annotated[str | None, typer.Option(help="Save the solvable and repaired levels.")] = None,
     as_json: Json = False,
     threads: Threads = None,
+    strict: Strict = False,
     search_limits: SearchLimits,
 ) -> None:
     """Find the interior walls whose removal makes unsolvable levels solvable.
@@ -148,7 +151,7 @@ def repair(
     limits = search_limits.limits()
     output = Output(as_json, out)
     solvable: list[Level] = []
-    for first, levels in chunks(file, "repairing", output):
+    for first, levels in chunks(file, "repairing", output, strict):
         repairs = repair_many(levels, walls, all_, threads=threads, limits=limits)
         for index, (level, found) in enumerate(zip(levels, repairs, strict=True), first):
             row = {name: getattr(found, name) for name in ("verdict", "reason", "walls", "limit_hit")}
@@ -175,6 +178,7 @@ def rate(
     ] = None,
     as_json: Json = False,
     threads: Threads = None,
+    strict: Strict = False,
     search_limits: SearchLimits,
 ) -> None:
     """Say how hard levels are: easy, medium, hard or expert, and why.
@@ -206,7 +210,7 @@ def rate(
         with progress_bar("rating the corpus", output) as progress:
             reference = corpora.load(corpus)[:REFERENCE_LEVELS]
             quartiles = quartiles_of(summarise(reference, threads, limits, progress))
-    for first, levels in chunks(file, "rating", output):
+    for first, levels in chunks(file, "rating", output, strict):
         ratings = rate_many(levels, threads, limits, quartiles)
         for index, (level, rating) in enumerate(zip(levels, ratings, strict=True), first):
             row = rating.as_json()

@@ -4,7 +4,7 @@ from maskoban.solving.filters import BoardFilter
 from maskoban.solving.optimize import optimize, optimize_many
 from maskoban.solving.rating import Rating, difficulty_for, difficulty_of, rate, rate_many
 from maskoban.solving.repair import Repair, interior_walls, repair, repair_many
-from maskoban.solving.replay import Counts, IllegalStepError, count, play, solves
+from maskoban.solving.replay import Counts, IllegalStepError, count, play, pushing_sessions, solves
 from maskoban.solving.solver import (
     LevelLike,
     LimitHit,
@@ -35,6 +35,7 @@ __all__ = [
     "optimize",
     "optimize_many",
     "play",
+    "pushing_sessions",
     "rate",
     "rate_many",
     "repair",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from maskoban import _core
 from maskoban._util.progress import OnProgress
-from maskoban.boards import Level, Tokens
+from maskoban.boards import MAX_SIDE, Level, Tokens
 from maskoban.errors import MaskobanError
 from maskoban.solving.replay import IllegalStepError, count, solves
 from maskoban.solving.solver import LevelLike, Limits, Result, Results, gather, run_by_shape, threads_for
@@ -48,6 +48,8 @@ def optimize_many(
     if len(boards) != len(solutions):
         raise MaskobanError(f"{len(boards)} boards but {len(solutions)} solutions")
     for i, (board, solution) in enumerate(zip(boards, solutions, strict=True)):
+        if max(board.shape) > MAX_SIDE:
+            raise MaskobanError(f"board {i} is larger than {MAX_SIDE} x {MAX_SIDE}, which is not searched")
         if not solves(board, solution):
             raise MaskobanError(f"solution {i} does not solve its board")
 
@@ -71,7 +73,9 @@ def shortest_given(level: Level, by: Measure) -> str | None:
     >>> shortest_given(Level.parse("#####\\n#@$.#\\n#####"), "moves") is None
     True
     """
-    good = []
+    good: list[str] = []
+    if max(level.shape) > MAX_SIDE:  # too large to be searched
+        return None
     for solution in level.solutions:
         with suppress(IllegalStepError):
             good += [solution] * solves(level, solution)

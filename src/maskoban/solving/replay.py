@@ -103,6 +103,15 @@ def count(lurd: str) -> Counts:
     return Counts(len(lurd), sum(map(str.isupper, lurd)), changes, lines)
 
 
+def pushing_sessions(lurd: str) -> int:
+    """How often a player begins to push: the number of runs of pushes without a walk between them.
+
+    >>> pushing_sessions("RRurDlddR")
+    3
+    """
+    return sum(pushes for pushes, _ in groupby(lurd, str.isupper))
+
+
 class _Game:
     """A level being played: a flat list of cells, framed by walls so that no step can leave it."""
 

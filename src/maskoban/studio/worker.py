@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from maskoban.boards import FORMATS, Level, stream_file
+from maskoban.boards import FORMATS, MAX_SIDE, Level, stream_file
 from maskoban.errors import FileError, MaskobanError
 from maskoban.solving import Limits, dead_cells, rate, repair, solve, solves
 
@@ -88,7 +88,7 @@ def _read(job: Job) -> list[Level]:
     except (Base64Error, ValueError):
         raise MaskobanError("the content is not base64") from None
     levels: list[Level] = []
-    for level in stream_file(io.BytesIO(data), "content"):
+    for level in stream_file(io.BytesIO(data), "content", MAX_SIDE, on_warning=lambda warning: None):
         if len(levels) == job["max_levels"]:
             raise FileError("content", f"more than {job['max_levels']:,} levels; send fewer at a time")
         letters += level.letters

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from maskoban.boards import FORMATS, Level, Source, detect
 from maskoban.boards.formats.arrays import read_npz_boards
-from maskoban.boards.formats.text import regular_boards
+from maskoban.boards.formats.regular import regular_boards
 from maskoban.errors import MaskobanError
 
 from ..strategies import TRAPS, collections

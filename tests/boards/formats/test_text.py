@@ -7,10 +7,11 @@ import io
 import numpy as np
 import pytest
 
-from maskoban.boards import Level, Source, read_boards, write
+from maskoban.boards import Collection, Level, LevelFileWarning, Moves, Source, read_boards, write
 from maskoban.boards import read as read_file
-from maskoban.boards.formats import text
-from maskoban.boards.formats.text import read_text_boards, regular_boards
+from maskoban.boards.formats import regular
+from maskoban.boards.formats.regular import read_text_boards, regular_boards
+from maskoban.boards.formats.text import read_text
 from maskoban.errors import FileError
 
 from .helpers import read_bytes, write_bytes
@@ -21,6 +22,13 @@ HALL = "######\n#@ $.#\n######"
 
 def read(text, encoding="utf-8"):
     return read_bytes(text.encode(encoding), "xsb")
+
+
+def collection(text):
+    """What is known about the collection."""
+    source = Source(io.BytesIO(text.encode()), "file")
+    list(read_text(source))
+    return source.collection
 
 
 def titles(text):
@@ -46,15 +54,15 @@ def test_titles_behind_a_semicolon_below_the_board():
 
 
 def test_a_preamble_behind_semicolons_is_no_title():
-    first, second = read(f";Copyright: me\n;Free to play.\n;\n;M001.XSB\n{ROOM}\n\n\n;M002.XSB\n{HALL}")
-    assert (first.title, second.title) == ("M001.XSB", "M002.XSB")
-    assert first.comment == "Copyright: me\nFree to play."
+    text = f";Copyright: me\n;Free to play.\n;\n;M001.XSB\n{ROOM}\n\n\n;M002.XSB\n{HALL}"
+    assert [(level.title, level.comment) for level in read(text)] == [("M001.XSB", ""), ("M002.XSB", "")]
+    assert collection(text).comment == "Copyright: me\nFree to play."
 
 
-def test_a_block_right_above_begins_with_the_title():
-    first, second = read(f"{ROOM}\n\nThe hall\nAuthor: Ann\nlonger than the room\n{HALL}")
+def test_a_block_right_above_ends_with_the_title():
+    first, second = read(f"{ROOM}\n\nLonger than the room\nThe hall\nAuthor: Ann\n{HALL}")
     assert first.comment == ""
-    assert (second.title, second.author, second.comment) == ("The hall", "Ann", "longer than the room")
+    assert (second.title, second.author, second.comment) == ("The hall", "Ann", "Longer than the room")
 
 
 def test_a_collection_of_the_sok_kind():
@@ -101,10 +109,12 @@ R
         Level.parse(ROOM).tokens,
         "A small room",
         "Somebody",
-        "Collection: Two rooms\n\nTitle: not a second title\nA note about it.\n\nAnother note.\n"
-        "    Between these\n#####\n\nanything goes.\n\nSaved game\nr",
-        ("R",),
+        "Title: not a second title\nA note about it.\n\nAnother note.\n"
+        "    Between these\n#####\n\nanything goes.",
+        (Moves("R", "Solution/Pushes"),),
+        (Moves("r", "Saved game"),),
     )
+    assert collection(text) == Collection((), "Two rooms", "Ann Other")
     assert hall == Level(Level.parse(HALL).tokens, "A hall", "Ann Other", "", ("rR",))
 
 
@@ -126,9 +136,10 @@ def test_dots_and_dashes_are_text():
     assert levels[0].comment == "......\n***"
 
 
-def test_a_board_without_a_wall_needs_a_player_or_bars():
+def test_a_board_without_a_wall_needs_a_player_or_the_mark():
     assert [level.shape for level in read("@$.")] == [(1, 3)]
-    assert [level.shape for level in read(".$*|---|")] == [(2, 3)]
+    assert [level.shape for level in read("Board:\n.$*\n---")] == [(2, 3)]
+    assert read(".$*|---|") == []
     assert read(".$*") == []
 
 
@@ -215,7 +226,7 @@ def test_fast_reading_of_files_without_last_newline_and_from_windows():
 @pytest.mark.parametrize("chunk", [10, 40, 100, 1000])
 @pytest.mark.parametrize("end", ["\n", "\r\n"])
 def test_fast_reading_in_chunks_of_any_size(monkeypatch, chunk, end):
-    monkeypatch.setattr(text, "_CHUNK_BYTES", chunk)
+    monkeypatch.setattr(regular, "_CHUNK_BYTES", chunk)
     levels = [Level(Level.parse(ROOM).tokens, str(i)) for i in range(30)]
     for last in ("", f"\n\nsome text\n\n{ROOM}\n"):
         data = (write_bytes("boxoban", levels).decode() + last).replace("\n", end).encode()
@@ -224,9 +235,16 @@ def test_fast_reading_in_chunks_of_any_size(monkeypatch, chunk, end):
 
 
 def test_after_a_regular_beginning_errors_still_name_the_line(monkeypatch, tmp_path):
-    monkeypatch.setattr(text, "_CHUNK_BYTES", 50)
+    monkeypatch.setattr(regular, "_CHUNK_BYTES", 50)
     (tmp_path / "a.txt").write_text(f"; 1\n{ROOM}\n\n" * 10 + "; 2\n###\n#x#\n###\n")
-    with pytest.raises(FileError, match=r"a.txt, line 53, column 2: 'x' is no tile"):
+    with pytest.warns(
+        LevelFileWarning, match=r"a.txt, line 53, column 2: a level \('2'\) is skipped: 'x' is no tile"
+    ):
+        assert len(read_boards(tmp_path / "a.txt")) == 10
+    (tmp_path / "a.txt").write_text(f"; 1\n{ROOM}\n\n" * 10 + "x" * 200_001)
+    with pytest.raises(
+        FileError, match=r"a.txt, line 51, column 200001: a line of more than 200000 characters"
+    ):
         read_boards(tmp_path / "a.txt")
 
 

@@ -6,7 +6,7 @@ import io
 
 import pytest
 
-from maskoban.boards import Level, Source
+from maskoban.boards import Collection, Level, Source
 from maskoban.boards.formats.xml import read_slc
 from maskoban.errors import FileError
 
@@ -37,8 +37,10 @@ REAL = """<?xml version="1.0" encoding="{encoding}"?>
 @pytest.mark.parametrize("encoding", ["UTF-8", "ISO-8859-1", "UTF-16", "windows-1252"])
 def test_a_collection_as_programs_write_it(encoding):
     data = REAL.format(encoding=encoding).encode(encoding)
-    room, hall = read_slc(Source(io.BytesIO(data), "two.slc"))
-    assert (room.title, room.author, room.comment) == ("room", "Ann Öther", "Title: Two rooms\nSmall & fine.")
+    source = Source(io.BytesIO(data), "two.slc")
+    room, hall = read_slc(source)
+    assert (room.title, room.author, room.comment) == ("room", "Ann Öther", "")
+    assert source.collection == Collection((), "Two rooms", "Ann Öther", "", "Small & fine.")
     assert str(room) == "#####\n#@$.#\n#####"
     assert hall == Level(Level.parse(" ####\n\n#@ $ .\n#").tokens, "hall", "Somebody")
 

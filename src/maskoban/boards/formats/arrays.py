@@ -6,7 +6,10 @@ An ``.npz`` file, which ``numpy.load`` opens, holds
   row by row, ``(cells,)``, and
 - ``sizes``: uint8 ``(n, 2)``, height and width of each board;
 - ``notes``, if any level has a title, author, comment or solution: the bytes of JSON lines, one object a level
-  with its index as ``level``, and those of ``title``, ``author``, ``comment``, ``solutions`` that are not empty.
+  with its index as ``level``, and those of ``title``, ``author``, ``comment``, ``solutions``, ``savegames`` that are
+  not empty, and ``solution_names`` and ``savegame_names`` where there are any;
+- ``collection``, if anything is known about it: the bytes of a JSON object with ``title``, ``author``, ``email`` and
+  ``comment``, without the empty ones.
 
 Whole numbers of any kind are read, and other arrays in the file are ignored. The blocks of packed bits that earlier
 versions wrote are read too.
@@ -24,6 +27,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain, repeat
 from tempfile import SpooledTemporaryFile
 from tokenize import TokenError
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -31,15 +35,16 @@ from typing import IO, Any, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from maskoban.boards.collection import COLLECTION_FIELDS, Collection, collection_of
 from maskoban.boards.formats.registry import Format, Source, register
-from maskoban.boards.level import Level
+from maskoban.boards.level import Level, Moves, name_of
 from maskoban.boards.tiles import (
     BOX,
     BOX_ON_GOAL,
     FLOOR,
     GOAL,
     MASK,
-    MAX_SIDE,
+    MAX_LEVEL_SIDE,
     PLAYER,
     PLAYER_ON_GOAL,
     WALL,
@@ -121,13 +126,13 @@ def write_npz(out: BinaryIO, levels: Iterable[Level]) -> None:
     sizes = bytearray()
     # The header of an array comes first and needs its length, which is only known after the last level.
     with SpooledTemporaryFile(_PART_BYTES) as cells, SpooledTemporaryFile(_PART_BYTES) as notes:
-        for index, level in enumerate(levels):
+        collection = collection_of(levels)
+        for index, level in enumerate(collection):
             cells.write(level.tokens.tobytes())
             sizes += bytes(level.shape)
-            known = {name: value for name in _COLUMNS if (value := getattr(level, name))}
+            known = _known(level)
             if known:
-                line = json.dumps({"level": index, **known}, ensure_ascii=False, separators=(",", ":"))
-                notes.write(line.encode() + b"\n")
+                notes.write(_json({"level": index, **known}) + b"\n")
         count = len(sizes) // 2
         one_size = sizes == sizes[:2] * count
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -138,6 +143,32 @@ def write_npz(out: BinaryIO, levels: Iterable[Level]) -> None:
                     _add(archive, "sizes", pairs, (count, 2))
             if notes.tell():
                 _add(archive, "notes", notes, (notes.tell(),))
+            header = {name: value for name in COLLECTION_FIELDS if (value := getattr(collection, name))}
+            if header:
+                with SpooledTemporaryFile() as text:
+                    text.write(_json(header))
+                    _add(archive, "collection", text, (text.tell(),))
+
+
+def _json(value: dict[str, Any]) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _known(level: Level) -> dict[str, Any]:
+    """What is known about a level beside its board."""
+    known = {name: value for name in _COLUMNS if (value := getattr(level, name, ""))}
+    for name, plays in (("solution_names", level.solutions), ("savegame_names", level.savegames)):
+        if any(map(name_of, plays)):
+            known[name] = [name_of(moves) for moves in plays]
+    return known
+
+
+def _with_names(known: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a level: moves with their names."""
+    for plays, names in (("solutions", "solution_names"), ("savegames", "savegame_names")):
+        given = known.pop(names, ())
+        known[plays] = tuple(map(Moves, known.get(plays, ()), chain(given, repeat(""))))
+    return known
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: IO[bytes], shape: tuple[int, ...]) -> None:
@@ -164,6 +195,7 @@ def read_npz(source: Source) -> Iterator[Level]:
         if archive.blocks:
             yield from archive.read_blocks()
             return
+        source.collection = archive.read_collection()
         notes = archive.read_notes()
         note = next(notes, None)
         index = 0
@@ -173,6 +205,8 @@ def read_npz(source: Source) -> Iterator[Level]:
                 if note and note["level"] == index:
                     known = {name: note[name] for name in _COLUMNS if name in note}
                     note = next(notes, None)
+                if source.collection.author:
+                    known.setdefault("author", source.collection.author)
                 yield archive.level(board, known, f"level {index + 1}")
                 index += 1
         if note:
@@ -252,8 +286,10 @@ def _boards(source: Source, array: _Array) -> Iterator[Tokens]:
     if len(array.shape) not in (2, 3):
         raise source.error(f"holds {array.dtype} of shape {array.shape}; {_EXPECTED}")
     count, height, width = array.shape if len(array.shape) == 3 else (1, *array.shape)
-    if not (1 <= height <= MAX_SIDE and 1 <= width <= MAX_SIDE):
-        raise source.error(f"holds boards of {height}x{width}; expected 1x1 to {MAX_SIDE}x{MAX_SIDE}")
+    if not (1 <= height <= MAX_LEVEL_SIDE and 1 <= width <= MAX_LEVEL_SIDE):
+        raise source.error(
+            f"holds boards of {height}x{width}; expected 1x1 to {MAX_LEVEL_SIDE}x{MAX_LEVEL_SIDE}"
+        )
     cells = height * width
     if array.fortran:
         if count * cells > _MAX_FORTRAN_CELLS:
@@ -283,7 +319,8 @@ def _tokens(source: Source, dtype: np.dtype[Any], count: int, cells: int) -> Ite
         yield numbers.astype(np.uint8, copy=False)
 
 
-_COLUMNS = ("title", "author", "comment", "solutions")
+_LISTS = ("solutions", "savegames", "solution_names", "savegame_names")
+_COLUMNS = ("title", "author", "comment", *_LISTS)
 
 
 class _Archive:
@@ -328,7 +365,7 @@ class _Archive:
     def level(self, board: Tokens, known: dict[str, Any], where: str) -> Level:
         """A level with what the notes say about it."""
         try:
-            return Level(board, **known)
+            return Level(board, **_with_names(known))
         except MaskobanError as error:
             raise self.source.error(f"{where}: {error}") from None
 
@@ -367,6 +404,21 @@ class _Archive:
                     raise source.error("is not the JSON lines that maskoban writes")
                 yield note
 
+    def read_collection(self) -> Collection:
+        """What is known about all levels."""
+        if "collection.npy" not in self.members:
+            return Collection()
+        with self.open("collection") as source:
+            _read_header(source)
+            found = _parse(source.file.read(_MAX_NOTE_BYTES))
+            if not isinstance(found, dict) or not all(_is_valid("title", value) for value in found.values()):
+                raise source.error("is not the JSON that maskoban writes")
+            known = {name: found[name] for name in COLLECTION_FIELDS if name in found}
+            try:
+                return Collection((), **known)
+            except MaskobanError as error:
+                raise source.error(str(error)) from None
+
     def read_blocks(self) -> Iterator[Level]:
         """The levels that an earlier version wrote."""
         for k in range(self.blocks):
@@ -397,8 +449,8 @@ class _Archive:
         count = int.from_bytes(packed[:4], "little")
         sizes = np.frombuffer(packed, np.uint8, offset=4)
         right_length = len(sizes) in (2, 2 * count) and 1 <= count <= 100_000
-        if not right_length or sizes.min() < 1 or sizes.max() > MAX_SIDE:
-            raise self.source.error(f"{k}.sizes does not hold {count} sizes of 1 to {MAX_SIDE}")
+        if not right_length or sizes.min() < 1 or sizes.max() > MAX_LEVEL_SIDE:
+            raise self.source.error(f"{k}.sizes does not hold {count} sizes of 1 to {MAX_LEVEL_SIDE}")
         sizes = sizes.reshape(-1, 2)
         height, width = (int(side) for side in sizes.max(axis=0))
         planes = np.frombuffer(self._bytes(f"{k}.planes"), np.uint8)
@@ -453,7 +505,7 @@ def _parse(data: bytes) -> Any:
 
 
 def _is_valid(name: str, entry: object) -> bool:
-    if name == "solutions":
+    if name in _LISTS:
         return isinstance(entry, list) and all(isinstance(text, str) for text in entry)
     return isinstance(entry, str)
 

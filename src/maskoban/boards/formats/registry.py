@@ -6,15 +6,25 @@ register(Format("sok", suffixes=[".sok"], read=read_text, write=write_sok))
 from __future__ import annotations
 
 import io
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePath
 from typing import IO, Any, BinaryIO
 
 from maskoban._util.registry import Registry
+from maskoban.boards.collection import Collection
 from maskoban.boards.level import Level
-from maskoban.boards.tiles import Tokens
+from maskoban.boards.tiles import MAX_LEVEL_SIDE, Tokens
 from maskoban.errors import FileError
+
+
+class LevelFileWarning(UserWarning):
+    """Something in a level file that is not as it should be, and was read all the same or skipped."""
+
+
+#: Warnings about one file; what is wrong more often is wrong everywhere.
+MAX_WARNINGS = 100
 
 
 @dataclass
@@ -22,23 +32,49 @@ class Source:
     """A file that is being read.
 
     ``path`` and ``part`` (a member of an archive) are used in error messages; ``line`` is the number of the first
-    line in ``file``.
+    line in ``file``. ``tiles`` gives the tiles that other letters stand for, as ``str.translate`` takes it; a board
+    with a side longer than ``max_side`` is beyond the limit. ``on_warning`` gets every warning; without it they are
+    Python's warnings. A ``strict`` reader raises instead. A reader sets ``collection`` before its first level.
     """
 
     file: IO[bytes]
     path: str
     part: str = ""
     line: int = 1
+    strict: bool = False
+    tiles: dict[int, str] = field(default_factory=dict)
+    max_side: int = MAX_LEVEL_SIDE
+    on_warning: Callable[[FileError], None] | None = None
+    collection: Collection = field(default_factory=Collection)
+    #: What was wrong first: it is the error of a file without a level.
+    problem: FileError | None = None
+    warned: int = 0
 
     def error(self, problem: str, line: int | None = None, column: int | None = None) -> FileError:
         """An error that names this file."""
         return FileError(self.path, f"{self.part} {problem}".lstrip(), line, column)
+
+    def warn(self, error: FileError, what: str = "") -> None:
+        """Warn of an error that a lenient reader goes on after; ``what`` says what it does. Strict: raise it."""
+        if self.strict:
+            raise error
+        self.problem = self.problem or error
+        self.warned += 1
+        if self.warned > MAX_WARNINGS:
+            return
+        more = "; more warnings about this file are left out" if self.warned == MAX_WARNINGS else ""
+        warning = FileError(self.path, f"{what}{error.problem}{more}", error.line, error.column)
+        if self.on_warning:
+            self.on_warning(warning)
+        else:
+            warnings.warn(str(warning), LevelFileWarning, stacklevel=2)
 
 
 @dataclass(frozen=True)
 class Format:
     """How one kind of file is recognised, read and written.
 
+    ``write`` gets levels, or a ``Collection``, which gives its levels like any other iterable.
     ``sniff`` takes the first bytes of a file. A format without it is recognised by its suffix only. The optional
     ``read_boards`` is a faster way to the boards alone, in batches ``(n, h, w)``; ``has_metadata`` is a fast check
     whether a file holds more than boards.

@@ -3,105 +3,250 @@
 A board is a run of lines made of tiles (``lines.py`` separates boards from text). The text around boards is plain or
 behind ``;``:
 
-- a block of lines directly above a board, or a single line above it, belongs to that board and begins with its
-  title; all other text belongs to the board before it;
-- ``Title:``, ``Author:``, ``Comment:`` and ``Solution`` with its moves below have their meaning; everything else is
-  comment, so that nothing is lost.
+- a block of lines directly above a board, or a single line above it, belongs to that board, and its last free line is
+  the title; all other text belongs to the board before it, or, before the first board, to the collection;
+- ``Title:``, ``Author:``, ``Comment:``, and ``Solution`` or ``Savegame`` with its moves below have their meaning;
+  everything else is comment, so that nothing is lost;
+- titles stand above or below their boards. Where blank lines do not tell, the rest of the file does: titles that
+  stand below leave none for the text above the first board, which is the collection's then.
 """
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import islice
-from typing import BinaryIO, cast
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Literal, NamedTuple
 
-import numpy as np
+from maskoban.boards.collection import Collection
+from maskoban.boards.formats.lines import Board, Note, boards_and_notes, expand
+from maskoban.boards.formats.registry import Source
+from maskoban.boards.level import MAX_MOVES, MAX_SOLUTIONS, Level, Moves
+from maskoban.boards.tiles import parse_rows
+from maskoban.errors import FileError, MaskobanError
 
-from maskoban.boards.formats.lines import (
-    BOARD_LETTERS,
-    Board,
-    Note,
-    boards_and_notes,
-    expand,
-    is_comment_end,
-    is_meant_as_row,
-    is_row,
-)
-from maskoban.boards.formats.registry import Format, Prefixed, Source, register
-from maskoban.boards.geometry import group_by_shape
-from maskoban.boards.level import MAX_MOVES, MAX_SOLUTIONS, Level
-from maskoban.boards.tiles import FLOOR, MASK, MAX_SIDE, NO_TILE, TOKEN_OF, WALL, Tokens, parse_rows
-from maskoban.errors import MaskobanError
-
-_MAX_NOTE_LETTERS = 4_000_000  # between two boards
-_CHUNK_BYTES = 4_000_000
-_LEVELS_AT_ONCE = 1000
-_MOVES_A_LINE = 100
-
-_KEY = re.compile(r"(title|author|comment|solution)\s*:\s?(.*)", re.IGNORECASE)
-_SOLUTION = re.compile(r"solution(?:[ /][^:]*)?:?", re.IGNORECASE)
+_KEY = re.compile(r"(title|author|comment|solution|collection|set|e-?mail)\s*:\s?(.*)", re.IGNORECASE)
+_HEADER_FIELDS = {"collection": "title", "set": "title", "e-mail": "email"}
+_HEADING = re.compile(r"(?:best )?(solution|saved? ?game|snapshot)(?:[ /(].*|:)?", re.IGNORECASE)
 _MOVES = re.compile(r"(?:[0-9]*[lurd]\s*)+", re.IGNORECASE)
-# A line behind ; that is more than a number.
-_NOTE = re.compile(rb"^;(?! *\d* *\r?$)", re.MULTILINE)
+_NUMBER = re.compile(r"(?:level|no|nr)?[ .#:]{0,3}[0-9]{1,9}\.?", re.IGNORECASE)
+
+# Boards, and letters around them, that are read before it is decided where titles stand.
+_LOOK_AHEAD, _LOOK_AHEAD_LETTERS = 100, 1_000_000
+
+#: The text above a board and the board; None at the end of the file.
+Gap = tuple[list[Note], Board | None]
 
 
 def read_text(source: Source) -> Iterator[Level]:
-    """The levels of a text file; one of them is in memory at a time.
+    """The levels of a text file; few of them are in memory at a time.
 
     >>> [level.title for level in read_text(Source(io.BytesIO(b"; 7\\n###\\n#@#\\n###\\n"), "maze.xsb"))]
     ['7']
     """
-    board: Board | None = None
-    text = _LevelText()
-    default_author = ""
+    gaps = _gaps(source)
+    notes, board = next(gaps)
+    if board is None:
+        return
+    header, above, below, ahead = _first_gap(notes, gaps)
+    source.collection = _header(header, source, board)
+    for notes, next_board in chain(ahead, gaps):
+        upper, lower = (notes, []) if next_board is None else _split(notes, below)
+        level = _level(board, above, upper, source)
+        if level:
+            yield level
+        if next_board is None:
+            return
+        above, board = lower, next_board
+
+
+def _gaps(source: Source) -> Iterator[Gap]:
     gap: list[Note] = []
-    letters = 0
     for piece in boards_and_notes(source):
-        if isinstance(piece, Note):
-            if piece.blank and gap and gap[-1].blank:
-                continue
+        if isinstance(piece, Board):
+            yield gap, piece
+            gap = []
+        elif not (gap and piece.blank and gap[-1].blank):
             gap.append(piece)
-            letters += len(piece.text)
-            if letters > _MAX_NOTE_LETTERS:
-                raise source.error("too much text between two boards", piece.line)
-            continue
-        below, above = _split(gap)
-        text.add(below, source, has_title=False)
-        if board:
-            yield text.level(board, default_author, source)
-            text = _LevelText()
-        else:
-            # Above the first board, the author is that of the collection.
-            default_author, text.author = text.author, ""
-        text.add(above, source, has_title=True)
-        board, gap, letters = piece, [], 0
-    if board:
-        text.add(gap, source, has_title=False)
-        yield text.level(board, default_author, source)
+    yield gap, None
 
 
-def _split(gap: list[Note]) -> tuple[list[Note], list[Note]]:
-    """The text between two boards: what belongs to the upper board, and what to the lower one."""
+# --- which text belongs to which board
+
+
+def _split(gap: list[Note], below: bool) -> tuple[list[Note], list[Note]]:
+    """The text between two boards: what belongs to the upper board, and what to the lower one.
+
+    ``below`` says whether titles stand below their boards in this file.
+    """
+    start, end = _last_block(gap)
+    if start == end:
+        return gap, []
+    block = gap[start:end]
+    touches_upper, touches_lower = start == 0, end == len(gap)
+    if touches_lower:
+        cut = start + _end_of_upper(block, keys=touches_upper and below and _has_title(block))
+        return gap[:cut], gap[cut:]
+    if touches_upper:
+        return gap, []
+    mine = not below if _has_title(block) else _is_line(block)
+    return (gap[:start], block) if mine else (gap, [])
+
+
+def _first_gap(notes: list[Note], gaps: Iterator[Gap]) -> tuple[list[Note], list[Note], bool, list[Gap]]:
+    """The text above the first board: that of the collection and that of the board.
+
+    Also whether titles stand below their boards, and what was read of ``gaps`` to find out.
+    """
+    start, end = _last_block(notes)
+    block, touches = notes[start:end], start < end == len(notes)
+    if not _has_title(block):
+        mine = touches or _is_line(block)
+        return (notes[:start], block, True, []) if mine else (notes, [], True, [])
+    below, ahead = _titles_below(gaps)
+    several = len(ahead) > 1
+    if below or (below is None and several and not touches):
+        cut = start + _end_of_upper(block, keys=True)
+        return notes[:cut], notes[cut:], True, ahead
+    return notes[:start], block, below is None, ahead
+
+
+def _titles_below(gaps: Iterator[Gap]) -> tuple[bool | None, list[Gap]]:
+    """Whether titles stand below their boards in a file with one above the first; None if there are no others.
+
+    Also what was read to find out.
+    """
+    ahead: list[Gap] = []
+    letters, seen = 0, False
+    for notes, board in gaps:
+        ahead.append((notes, board))
+        if _has_title(notes):
+            seen = True
+            start, end = _last_block(notes)
+            touches_upper, touches_lower = start == 0, end == len(notes)
+            if board is None or not _has_title(notes[start:end]) or touches_upper > touches_lower:
+                return True, ahead
+            if touches_lower > touches_upper:
+                return False, ahead
+        if board is None:  # no title below the last board
+            return (False if seen else None), ahead
+        letters += sum(len(note.text) for note in notes)
+        if len(ahead) == _LOOK_AHEAD or letters > _LOOK_AHEAD_LETTERS:
+            break
+    return (True if seen else None), ahead
+
+
+def _last_block(gap: list[Note]) -> tuple[int, int]:
+    """Where the last lines without a blank one between them begin and end."""
     end = len(gap)
     while end and gap[end - 1].blank:
         end -= 1
     start = end
     while start and not gap[start - 1].blank:
         start -= 1
-    block = gap[start:end]
-    directly_above = end == len(gap)
-    single = len(block) == 1 and not block[0].below_board and block[0].kind != "comment"
-    if block and (directly_above or (single and not _is_key(block[0].text))):
-        return gap[:start], block
-    return gap, []
+    return start, end
 
 
-def _is_key(text: str) -> bool:
-    return bool(_KEY.fullmatch(text.strip()) or _SOLUTION.fullmatch(text.strip()))
+def _end_of_upper(block: list[Note], keys: bool) -> int:
+    """Where the part of a block above a board ends that surely is not about it: solutions, or all ``keys``."""
+    end = i = 0
+    while i < len(block):
+        play = _play(block, i)
+        if play:
+            i = end = play.end
+        else:
+            i += 1
+            if keys and (block[i - 1].kind == "comment" or _key(block[i - 1])):
+                end = i
+    return end
+
+
+def _is_line(block: list[Note]) -> bool:
+    """Whether a block is a single line of free text."""
+    return len(block) == 1 and block[0].kind != "comment" and not is_special(block[0].text)
+
+
+def _has_title(notes: list[Note]) -> bool:
+    return any(_key(note) == "title" for note in notes)
+
+
+def _key(note: Note) -> str:
+    """The key a line begins with; "" if it has none."""
+    if note.kind == "comment" or ":" not in note.text:
+        return ""
+    found = _KEY.fullmatch(note.text.lstrip())
+    return found[1].lower() if found else ""
+
+
+def is_special(text: str) -> bool:
+    """Whether a line has a meaning of its own, so that it is no title.
+
+    >>> [is_special(text) for text in ("Title: x", "Snapshot/Moves 3", "The snapshot")]
+    [True, True, False]
+    """
+    bare = text.strip()
+    return bool(_KEY.fullmatch(bare) or _HEADING.fullmatch(bare))
+
+
+# --- what the text says
+
+
+class _Play(NamedTuple):
+    """A solution or a saved game in notes up to ``end``, before its moves are written out."""
+
+    kind: Literal["solution", "savegame"]
+    name: str
+    lines: list[tuple[str, int]]
+    end: int
+
+
+def heading_of(text: str) -> tuple[Literal["solution", "savegame"], str] | None:
+    """What a heading above moves announces, and its name; None if it is no such heading.
+
+    >>> heading_of("Best Solution 1/1 (Optimizer)"), heading_of("Solution 2"), heading_of("solution:")
+    (('solution', 'Best Solution 1/1 (Optimizer)'), ('solution', '2'), ('solution', ''))
+    """
+    found = _HEADING.fullmatch(text)
+    if not found:
+        return None
+    kind: Literal["solution", "savegame"] = "solution" if found[1].lower() == "solution" else "savegame"
+    bare = text.removesuffix(":") if text.endswith(found[1] + ":") else text
+    if bare.lower() in ("solution", "savegame"):
+        return kind, ""
+    return kind, bare[9:] if bare.lower().startswith(("solution ", "savegame ")) else bare
+
+
+def _play(notes: list[Note], i: int) -> _Play | None:
+    """The solution or saved game that begins at note ``i``: moves behind its heading or on the lines below."""
+    note = notes[i]
+    text = note.text.strip()
+    if note.kind == "comment" or text[:1] not in tuple("SsBb"):
+        return None
+    begun = _KEY.fullmatch(text) if ":" in text else None
+    lines = []
+    found = heading_of(text)
+    if begun and begun[1].lower() == "solution" and _MOVES.fullmatch(begun[2].strip()):
+        found = "solution", ""
+        lines.append((begun[2], note.line))
+    if found is None:
+        return None
+    end = i + 1
+    while end < len(notes) and notes[end].kind != "comment" and _MOVES.fullmatch(notes[end].text.strip()):
+        lines.append((notes[end].text, notes[end].line))
+        end += 1
+    return _Play(*found, lines, end) if lines else None
+
+
+def _written_out(play: _Play, source: Source) -> Moves:
+    parts: list[str] = []
+    total = 0
+    for text, line in play.lines:
+        parts.append(expand("".join(text.split()), MAX_MOVES, "moves in a solution", source, line))
+        total += len(parts[-1])
+        if total > MAX_MOVES:
+            raise source.error(f"more than {MAX_MOVES} moves in a solution", line)
+    return Moves("".join(parts), play.name)
 
 
 @dataclass
@@ -111,220 +256,91 @@ class _LevelText:
     title: str = ""
     author: str = ""
     comment: list[str] = field(default_factory=list)
-    solutions: list[str] = field(default_factory=list)
+    plays: dict[str, list[str]] = field(default_factory=lambda: {"solution": [], "savegame": []})
 
-    def level(self, board: Board, default_author: str, source: Source) -> Level:
-        try:
-            tokens, author = parse_rows(board.rows), self.author or default_author
-            return Level(tokens, self.title, author, "\n".join(self.comment), tuple(self.solutions))
-        except MaskobanError as error:
-            raise source.error(str(error), board.line) from None
-
-    def add(self, notes: list[Note], source: Source, has_title: bool) -> None:
-        """Add ``notes``; if one ``has_title``, the first line without another meaning is it."""
-        i = 0
+    def add(self, notes: list[Note], source: Source, above: bool) -> None:
+        """Add the text above or below the board: above, the last line without another meaning is the title."""
+        i, free = 0, None
         while i < len(notes):
             note, i = notes[i], i + 1
-            key = _KEY.fullmatch(note.text.lstrip()) if note.kind != "comment" else None
-            name, value = (key[1].lower(), key[2]) if key else ("", "")
+            if not note.text:
+                if note.kind == "comment" or (self.comment and self.comment[-1]):
+                    self.comment.append("")
+                continue
+            play = _play(notes, i - 1)
+            if play:
+                i = play.end
+                if len(self.plays[play.kind]) == MAX_SOLUTIONS:
+                    raise source.error(f"more than {MAX_SOLUTIONS} {play.kind}s of one level", note.line)
+                self.plays[play.kind].append(_written_out(play, source))
+                continue
+            key = _key(note)
+            value = note.text.partition(":")[2].removeprefix(" ") if key else ""
             if note.blank:
                 if self.comment and self.comment[-1]:
                     self.comment.append("")
-            elif note.kind == "comment":
-                self.comment.append(note.text)
-            elif name == "title" and not self.title:
-                self.title = value
-            elif name == "author" and not self.author:
+            elif key == "title" and (not self.title or _NUMBER.fullmatch(self.title)):
+                self.title = value  # a number gives way to it
+            elif key == "author" and not self.author:
                 self.author = value
-            elif name == "comment":
+            elif key == "comment":
                 self.comment.append(value)
-            elif name == "solution" and _MOVES.fullmatch(value.strip()):
-                i = self._add_moves(notes, i, value, source)
-            elif _SOLUTION.fullmatch(note.text.strip()) and _is_moves(notes, i):
-                i = self._add_moves(notes, i, "", source)
-            elif not name and not self.title and (has_title or (note.below_board and note.kind == ";")):
+            elif note.below_board and note.kind == ";" and not key and not self.title:
                 self.title = note.text
             else:
+                if note.kind != "comment" and not key:
+                    free = len(self.comment)
                 self.comment.append(note.text)
+        if above and free is not None and not self.title:
+            self.title = self.comment.pop(free)
 
-    def _add_moves(self, notes: list[Note], i: int, begun: str, source: Source) -> int:
-        """Add a solution: the moves on the line of its heading, and all lines of moves from note ``i`` on."""
-        if len(self.solutions) == MAX_SOLUTIONS:
-            raise source.error(f"more than {MAX_SOLUTIONS} solutions of one level", notes[i - 1].line)
-        lines = [(begun, notes[i - 1].line)]
-        while _is_moves(notes, i):
-            lines.append((notes[i].text, notes[i].line))
-            i += 1
-        moves: list[str] = []
-        total = 0
-        for text, line in lines:
-            moves.append(expand("".join(text.split()), MAX_MOVES, "moves in a solution", source, line))
-            total += len(moves[-1])
-            if total > MAX_MOVES:
-                raise source.error(f"more than {MAX_MOVES} moves in a solution", line)
-        self.solutions.append("".join(moves))
-        return i
+    def level(self, board: Board, source: Source) -> Level:
+        try:
+            return Level(
+                parse_rows(board.rows),
+                self.title,
+                self.author or source.collection.author,
+                "\n".join(self.comment),
+                tuple(self.plays["solution"]),
+                tuple(self.plays["savegame"]),
+            )
+        except MaskobanError as error:
+            raise source.error(str(error), board.line) from None
 
 
-def _is_moves(notes: list[Note], i: int) -> bool:
-    return i < len(notes) and notes[i].kind != "comment" and bool(_MOVES.fullmatch(notes[i].text.strip()))
-
-
-def read_text_boards(source: Source) -> Iterator[Tokens]:
-    """The boards of a text file in batches of one size each, fast as long as the file is regular."""
-    for chunk, boards in _regular_chunks(source):
-        if boards is not None:
-            yield boards
-            continue
-        rest = io.BufferedReader(Prefixed(chunk, cast(io.BufferedReader, source.file)))
-        levels = read_text(replace(source, file=rest))
-        while batch := [level.tokens for level in islice(levels, _LEVELS_AT_ONCE)]:
-            yield from (boards for _, boards in group_by_shape(batch))
-        return
-
-
-def text_has_metadata(source: Source) -> bool:
-    """Whether a text file is more than boards and their numbers."""
-    return any(boards is None or _NOTE.search(chunk) for chunk, boards in _regular_chunks(source))
-
-
-def _regular_chunks(source: Source) -> Iterator[tuple[bytes, Tokens | None]]:
-    """A text file in chunks that end between boards, each with its boards, or None if it is not regular.
-
-    ``source.line`` is the number of the first line of the chunk.
-    """
-    rest = source.file.read(_CHUNK_BYTES).removeprefix(b"\xef\xbb\xbf")
-    while rest:
-        more = source.file.read(_CHUNK_BYTES)
-        data = rest + more
-        end = max(map(data.rfind, (b"\n\n", b"\n\r\n", b"\n;"))) + 1 if more else len(data)
-        boards = regular_boards(data[:end]) if end else None
-        yield (data if boards is None else data[:end]), boards
-        source.line += data.count(b"\n", 0, end)
-        rest = data[end:]
-
-
-def regular_boards(data: bytes) -> Tokens | None:
-    """The boards ``(n, h, w)`` of a text as regular as Boxoban's, or None if it is not.
-
-    Regular: lines behind ``;``, blank lines, and boards of one size in plain tiles, nothing else.
-
-    >>> regular_boards(b"; 0\\n###\\n#@#\\n\\n; 1\\n#.#\\n#@#\\n\\n").shape
-    (2, 2, 3)
-    >>> regular_boards(b"Level 1\\n###\\n") is None
-    True
-    """
-    letters = np.frombuffer(data.replace(b"\r\n", b"\n") + b"\n\n", np.uint8)
-    if ((letters < ord(" ")) & (letters != ord("\n"))).any():
+def _level(board: Board, above: list[Note], below: list[Note], source: Source) -> Level | None:
+    """The level with this board and this text; None, with a warning, if it is beyond a limit or damaged."""
+    text = _LevelText()
+    try:
+        text.add(above, source, above=True)
+        text.add(below, source, above=False)
+        if board.problem:
+            raise board.problem
+        return text.level(board, source)
+    except FileError as error:
+        named = f" ({text.title[:80]!r})" if text.title else ""
+        source.warn(error, f"a level{named} is skipped: ")
         return None
-    ends = np.flatnonzero(letters == ord("\n"))
-    starts = np.concatenate([[0], ends[:-1] + 1])
-    lengths = ends - starts
-    is_board_row = (lengths > 0) & (letters[starts] != ord(";"))
-    rows = np.flatnonzero(is_board_row)
-    if len(rows) == 0:
-        return None
-    width = int(lengths[rows[0]])
-    # A board ends where the next line is no row; the last line is none, because two newlines were added.
-    heights = np.diff(np.flatnonzero(~is_board_row[rows + 1]), prepend=-1)
-    height = int(heights[0])
-    if not (lengths[rows] == width).all() or not (heights == height).all():
-        return None
-    if not (1 <= height <= MAX_SIDE and width <= MAX_SIDE):
-        return None
-    boards = TOKEN_OF[letters[starts[rows][:, None] + np.arange(width)]].reshape(-1, height, width)
-    # What read_text would take for text, or for a blank line, is left to it.
-    drawn = ((boards == WALL) | (boards == MASK)).any(axis=(1, 2)).all()
-    blank = (boards == FLOOR).all(axis=2).any()
-    if not drawn or blank or (boards == NO_TILE).any():
-        return None
-    return boards
 
 
-def write_text(out: BinaryIO, levels: Iterable[Level], prefix: str) -> None:
-    """Levels with a blank line between them: title, board, author, comment, solutions; text behind ``prefix``.
-
-    >>> write_text(out := io.BytesIO(), [Level.parse("#@#"), Level.parse("#+#")], prefix="; ")
-    >>> out.getvalue()
-    b'#@#\\n\\n#+#\\n'
-    """
-    for i, level in enumerate(levels):
-        above, below = _text_around(level)
-        lines = [""] if i else []
-        lines += [f"{prefix}{line}".rstrip() if prefix else line for line in above]
-        lines += _board_lines(level)
-        if below and not prefix:
-            lines.append("")
-        lines += [f"{prefix}{line}".rstrip() if prefix else line for line in below]
-        out.write(("\n".join(lines) + "\n").encode("utf-8"))
-
-
-def write_boxoban(out: BinaryIO, levels: Iterable[Level]) -> None:
-    """Boards under ``; N`` and nothing else; N is the title if that is a number, else counted from 0.
-
-    >>> write_boxoban(out := io.BytesIO(), [Level.parse("#@#")])
-    >>> out.getvalue()
-    b'; 0\\n#@#\\n\\n'
-    """
-    for i, level in enumerate(levels):
-        number = level.title if level.title.isascii() and level.title.isdigit() else str(i)
-        out.write(("\n".join([f"; {number}", *_board_lines(level)]) + "\n\n").encode("ascii"))
-
-
-def _board_lines(level: Level) -> list[str]:
-    """The rows; on one line with ``|`` where a reader might take them for dots and dashes."""
-    text = str(level)
-    if BOARD_LETTERS.isdisjoint(text):
-        return [text.replace(" ", "-").replace("\n", "|") + "|"]
-    return text.split("\n")
-
-
-def _text_around(level: Level) -> tuple[list[str], list[str]]:
-    """The lines above the board and those below it."""
-    above, below = [], []
-    if level.title and _can_stand_above(level.title):
-        above.append(level.title)
-    elif level.title:
-        below.append(f"Title: {level.title}")
-    if level.author:
-        below.append(f"Author: {level.author}")
-    below += _comment_lines(level.comment)
-    for moves in level.solutions:
-        below.append("Solution")
-        below += [moves[i : i + _MOVES_A_LINE] for i in range(0, len(moves), _MOVES_A_LINE)]
-    return above, below
-
-
-def _can_stand_above(title: str) -> bool:
-    """Whether a title above the board, perhaps on the first line of the file, is read as a title."""
-    special = title.startswith((";", "::", "<", "\ufeff")) or _is_key(title) or is_comment_end(title)
-    return not (special or is_row(title) or is_meant_as_row(title, below_row=False))
-
-
-def _comment_lines(comment: str) -> Iterator[str]:
-    if not comment:
-        return
-    yield "Comment:"
-    for line in comment.split("\n"):
-        if is_comment_end(line):
-            yield from ("Comment-End:", f"Comment: {line}", "Comment:")
+def _header(notes: list[Note], source: Source, board: Board) -> Collection:
+    """The collection that the text above the first level describes."""
+    known = {"title": "", "author": "", "email": ""}
+    comment: list[str] = []
+    for note in notes:
+        found = _KEY.fullmatch(note.text.lstrip()) if note.kind != "comment" else None
+        key = _HEADER_FIELDS.get(found[1].lower(), found[1].lower()) if found else ""
+        if note.blank:
+            if comment and comment[-1]:
+                comment.append("")
+        elif found and key == "comment":
+            comment.append(found[2])
+        elif found and key in known and not known[key]:
+            known[key] = found[2]
         else:
-            yield line
-    yield "Comment-End:"
-
-
-for _name, _suffixes, _write in (
-    ("xsb", [".xsb", ".txt"], partial(write_text, prefix="; ")),
-    ("sok", [".sok"], partial(write_text, prefix="")),
-    ("boxoban", [], write_boxoban),
-):
-    register(
-        Format(
-            _name,
-            suffixes=_suffixes,
-            read=read_text,
-            write=_write,
-            read_boards=read_text_boards,
-            has_metadata=text_has_metadata,
-        )
-    )
+            comment.append(note.text)
+    try:
+        return Collection((), **known, comment="\n".join(comment))
+    except MaskobanError as error:
+        source.warn(source.error(str(error), board.line), "the text above the first level is left out: ")
+        return Collection()

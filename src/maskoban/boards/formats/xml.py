@@ -1,7 +1,8 @@
 """``.slc``: levels as XML, without the dangerous parts of XML.
 
 The parser is expat, which fetches nothing. A document type may be named, as many collections do, but declare
-nothing; depth and text are bounded.
+nothing; depth and text are bounded. The XML of other programs is read where its structure is plain: elements for
+levels, and in them elements for rows, by any of the names in ``_NAMES``.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ from typing import BinaryIO
 from xml.parsers import expat
 from xml.sax.saxutils import escape, quoteattr
 
+from maskoban.boards.collection import Collection, collection_of
 from maskoban.boards.formats.registry import Format, Source, register
-from maskoban.boards.level import Level
-from maskoban.boards.tiles import MAX_SIDE, format_rows, parse_rows
+from maskoban.boards.level import Level, Moves, is_control, name_of
+from maskoban.boards.tiles import format_rows, parse_rows
 from maskoban.errors import FileError, MaskobanError
 
 _CHUNK = 1 << 16
@@ -23,11 +25,21 @@ _MAX_LETTERS = 4_000_000  # of one level
 _MAX_BYTES = 20_000_000  # between the ends of two levels
 _MAX_DEPTH = 16
 
+#: What an element is called in the XML of other programs, in small letters, and in ``.slc``.
+_NAMES = {
+    **dict.fromkeys(("level", "puzzle", "maze"), "Level"),
+    **dict.fromkeys(("l", "line", "row"), "L"),
+    **dict.fromkeys(("title", "name"), "Title"),
+    **dict.fromkeys(("author", "copyright"), "Author"),
+    **dict.fromkeys(("comment", "description", "note"), "Comment"),
+    "solution": "Solution",
+}
+
 _HEAD = """<?xml version="1.0" encoding="UTF-8"?>
 <SokobanLevels>
-  <Title></Title>
-  <Description></Description>
-  <LevelCollection>
+  <Title>{title}</Title>
+  <Description>{comment}</Description>
+{email}  <LevelCollection{author}>
 """
 _TAIL = """  </LevelCollection>
 </SokobanLevels>
@@ -35,30 +47,39 @@ _TAIL = """  </LevelCollection>
 
 
 def write_slc(out: BinaryIO, levels: Iterable[Level]) -> None:
-    """Levels as XML; comments and solutions are elements of their own, which other programs ignore.
+    """Levels as XML; comments, solutions and saved games are elements of their own, which other programs ignore.
 
     >>> import io
     >>> write_slc(out := io.BytesIO(), [Level.parse("#@#")])
     >>> b"<L>#@#</L>" in out.getvalue()
     True
     """
-    out.write(_HEAD.encode("utf-8"))
-    for level in levels:
-        out.write("".join(_element(level)).encode("utf-8"))
+    collection = collection_of(levels)
+    head = _HEAD.format(
+        title=escape(collection.title),
+        comment=escape(collection.comment),
+        email=f"  <Email>{escape(collection.email)}</Email>\n" if collection.email else "",
+        author=f" Copyright={quoteattr(collection.author)}" if collection.author else "",
+    )
+    out.write(head.encode("utf-8"))
+    for level in collection:
+        out.write("".join(_element(level, collection.author)).encode("utf-8"))
     out.write(_TAIL.encode("utf-8"))
 
 
-def _element(level: Level) -> Iterator[str]:
+def _element(level: Level, author: str) -> Iterator[str]:
     attributes = {"Id": level.title, "Width": str(level.width), "Height": str(level.height)}
-    if level.author:
+    if level.author and level.author != author:
         attributes["Copyright"] = level.author
     yield "    <Level" + "".join(f" {name}={quoteattr(text)}" for name, text in attributes.items()) + ">\n"
     for row in format_rows(level.tokens):
         yield f"      <L>{row}</L>\n"
     if level.comment:
         yield f"      <Comment>{escape(level.comment)}</Comment>\n"
-    for solution in level.solutions:
-        yield f"      <Solution>{solution}</Solution>\n"
+    for element, plays in (("Solution", level.solutions), ("Savegame", level.savegames)):
+        for moves in plays:
+            name = f" Name={quoteattr(name_of(moves))}" if name_of(moves) else ""
+            yield f"      <{element}{name}>{moves}</{element}>\n"
     yield "    </Level>\n"
 
 
@@ -82,14 +103,16 @@ def read_slc(source: Source) -> Iterator[Level]:
 
 @dataclass
 class _OpenLevel:
-    """A ``<Level>`` before its end tag."""
+    """A ``<Level>`` before its end tag; ``problem`` is why it is skipped."""
 
     line: int
     title: str
     author: str
     rows: list[str] = field(default_factory=list)
     comment: list[str] = field(default_factory=list)
-    solutions: list[str] = field(default_factory=list)
+    solutions: list[Moves] = field(default_factory=list)
+    savegames: list[Moves] = field(default_factory=list)
+    problem: FileError | None = None
 
 
 class _Parser:
@@ -101,10 +124,13 @@ class _Parser:
         self.names: list[str] = []  # of the open elements
         self.text: list[str] = []  # inside the innermost of them
         self.where = (0, 0)  # line and column where that text begins
+        self.name = ""  # the attribute Name of the innermost of them
         self.letters = 0
         self.level: _OpenLevel | None = None
-        self.author = ""
-        self.header: list[str] = []  # about the collection, before the first level
+        self.others = False  # the XML of another program
+        self.header = {"Title": "", "Author": "", "Email": ""}  # about the collection
+        self.comment: list[str] = []
+        self.header_done = False
         self.fed = self.last_level = 0
         self.parser = expat.ParserCreate()
         self.parser.StartElementHandler = self._start
@@ -149,20 +175,30 @@ class _Parser:
     def _start(self, name: str, attributes: dict[str, str]) -> None:
         name = name.rpartition(":")[2]
         if not self.names and name != "SokobanLevels":
-            raise self._error(f"a file of <{name[:40]}>; expected <SokobanLevels>")
+            error = self._error(f"a file of <{name[:40]}>; expected <SokobanLevels>")
+            if self.source.strict:
+                raise error
+            self.others, self.source.problem = True, error  # of a file without levels
         if len(self.names) == _MAX_DEPTH:
             raise self._error(f"elements nested deeper than {_MAX_DEPTH}")
+        if self.others:
+            name = _NAMES.get(name.lower(), name)
+            given = {key.lower(): value for key, value in attributes.items()}
+            attributes = {"Id": given.get("id") or given.get("title") or given.get("name") or ""}
+            author = given.get("copyright") or given.get("author")
+            attributes |= {"Copyright": author} if author else {}
         if name == "Level":
             if self.level:
                 raise self._error("a <Level> inside a <Level>; expected </Level>")
-            title, author = attributes.get("Id", ""), attributes.get("Copyright", self.author)
+            title, author = attributes.get("Id", ""), attributes.get("Copyright", self.header["Author"])
             self.level = _OpenLevel(self.parser.CurrentLineNumber, title, author)
             self.letters = 0
         elif name == "LevelCollection":
-            self.author = attributes.get("Copyright", "")
-        elif name == "L" and not self.level:
+            self.header["Author"] = attributes.get("Copyright", "")
+        elif name == "L" and not self.level and not self.others:
             raise self._error("an <L> outside of a <Level>")
         self.names.append(name)
+        self.name = attributes.get("Name", "")
         self.text.clear()
 
     def _characters(self, text: str) -> None:
@@ -180,40 +216,89 @@ class _Parser:
         if name == "Level":
             self._finish_level()
         elif self.level is None:
-            if name in ("Title", "Description", "Email", "Url") and text.strip():
-                self.header.append(text.strip() if name == "Description" else f"{name}: {text.strip()}")
+            if name in ("Description", "Comment", "Url") and text.strip():
+                # Programs put the text on lines of its own, with blanks before them.
+                shown = text.strip() if name == "Url" or text.startswith("\n") else text
+                self.comment.append(f"Url: {shown}" if name == "Url" else shown)
+            elif name in self.header and text.strip() and not self.header[name]:
+                one = text.strip()
+                self.header[name] = " ".join(one.split()) if "\n" in one else one
         elif name == "L":
             self._add_row(text)
         elif name == "Comment":
             self.level.comment.append(text)
-        elif name == "Solution":
-            self.level.solutions.append("".join(text.split()))
+        elif name in ("Solution", "Savegame"):
+            moves = Moves("".join(text.split()), self._clean(self.name))
+            (self.level.solutions if name == "Solution" else self.level.savegames).append(moves)
+        elif self.others and name == "Title":
+            self.level.title = self.level.title or text.strip()
+        elif self.others and name == "Author":
+            self.level.author = text.strip()
 
     def _add_row(self, text: str) -> None:
+        """Add a row to the open level, if it is good; else the level has a problem, and is skipped."""
         assert self.level is not None
-        if len(self.level.rows) == MAX_SIDE:
-            raise self._error(f"more than {MAX_SIDE} rows in a board")
-        if text:
-            line, column = self.where
+        if self.level.problem:
+            return
+        row = text.translate(self.source.tiles) if self.source.tiles else text
+        most = self.source.max_side
+        if len(self.level.rows) == most:
+            self.level.problem = self._error(f"more than {most} rows in a board")
+        line, column = self.where
+        if len(row) > most:
+            problem = f"a row of {len(row)} cells; expected at most {most}"
+            self.level.problem = self.source.error(problem, line, column + most)
+        elif row:
             try:
-                parse_rows([text], self.source.path, line)
+                parse_rows([row], self.source.path, line)
             except FileError as error:
-                raise self.source.error(error.problem, line, column + (error.column or 1) - 1) from None
-        self.level.rows.append(text)
+                place = column + (error.column or 1) - 1
+                self.level.problem = self.source.error(error.problem, line, place)
+        self.level.rows.append(row)
+
+    def _clean(self, text: str) -> str:
+        """``text`` without control characters, and with a warning if there were any."""
+        if self.source.strict or text.isprintable():
+            return text
+        for letter in filter(is_control, text.replace("\n", "")):
+            what = f"the control character U+{ord(letter):04X}; expected text"
+            self.source.warn(self._error(what, column=False), "replaced: ")
+            text = text.replace(letter, "\ufffd")
+        return text
 
     def _finish_level(self) -> None:
         assert self.level is not None
         level, self.level = self.level, None
         self.last_level = self.fed
-        comment = "\n".join([*self.header, *level.comment])
-        self.header = []
+        if not self.header_done:
+            self._finish_header()
         try:
+            if level.problem:
+                raise level.problem
             tokens = parse_rows(level.rows, self.source.path, level.line)
-            self.levels.append(Level(tokens, level.title, level.author, comment, tuple(level.solutions)))
-        except FileError:
-            raise
+            title, author, comment = map(self._clean, (level.title, level.author, "\n".join(level.comment)))
+            self.levels.append(
+                Level(tokens, title, author, comment, tuple(level.solutions), tuple(level.savegames))
+            )
+        except FileError as error:
+            self._skip(level, error)
         except MaskobanError as error:
-            raise self.source.error(str(error), level.line) from None
+            self._skip(level, self.source.error(str(error), level.line))
+
+    def _skip(self, level: _OpenLevel, error: FileError) -> None:
+        named = f" ({level.title[:80]!r})" if level.title else ""
+        self.source.warn(error, f"a level{named} is skipped: ")
+
+    def _finish_header(self) -> None:
+        """Make the collection of what stands above the first level."""
+        self.header_done = True
+        title, author, email = map(self._clean, self.header.values())
+        try:
+            comment = self._clean("\n".join(self.comment))
+            self.source.collection = Collection((), title, author, email, comment)
+        except MaskobanError as error:
+            what = "the text above the first level is left out: "
+            self.source.warn(self._error(str(error), column=False), what)
 
 
 # XML may be UTF-16, in which every other byte is zero.

@@ -1,5 +1,6 @@
 // Level files: XSB, .sok and .slc are read and written as boards/formats does it, which explains the rules.
-// A level is { board, title, author, comment, solutions }.
+// A level is { board, title, author, comment, solutions }. The reader is the lenient one without its warnings: a level
+// that cannot be read is skipped. What is known about a collection, the names of solutions and saved games are left out.
 
 const MAX_SIDE = 64;
 const [MAX_TEXT, MAX_MOVES, MAX_SOLUTIONS, MAX_LINE, MAX_NOTES] = [100_000, 100_000, 20, 200_000, 4_000_000];
@@ -79,26 +80,58 @@ function checked(line, make) {
 
 // --- lines of text: formats/lines.py ---
 
-const ENCODED = /^(?:[0-9]*[-#@$.*+?_ ]|\|)+$/;
+const ENCODED = /^(?:[0-9]+[-#@$.*+?_]|[-#@$.*+?_ |])+$/;
 const WRONG = /[^-#@$.*+?_ |0-9]|[0-9](?=\||$)/;
+const OTHER_TILES = '; for files with other letters: maskoban convert --tiles "wall=x,box=o,player=y"';
+const [MAX_CONTROLS, MAX_WRONG_LETTERS] = [16, 4];
+const CONTROL = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\ufffe\uffff]/;
+const MAX_RUN = 200; // moves of one run length
 
 function isRow(line) {
   if (ROW.test(line)) return line.trim() !== "";
   return (line.includes("#") || (line.includes("|") && /[-#@$.*+?_ ]/.test(line))) && ENCODED.test(line);
 }
 
-function isMeantAsRow(line, belowRow) {
-  const text = line.trim();
-  if (belowRow) return text.startsWith("#") || text.endsWith("#");
-  return text.startsWith("##") || (text.length > 1 && text.startsWith("#") && text.endsWith("#"));
+// Whether rows are a board and no text: a player beside a wall, a box or MASK, or a closed frame.
+function isDrawn(rows) {
+  const text = rows.join("");
+  if (text.includes("@") && text.match(/[@+]/g).length === 1) return /[#$?]/.test(text);
+  if (!/[$?]/.test(text) || rows.length < 2) return false;
+  return rows.map(bareEnds).every((row) => !row || (row.length > 1 && "#?".includes(row[0]) && "#?".includes(row.at(-1))));
 }
 
-const withoutColon = (line) => line.trim().replace(/:$/, "").trimEnd().toLowerCase();
-const isCommentEnd = (line) => withoutColon(line) === "comment-end";
+function bareEnds(row) {
+  let [start, end] = [0, row.length];
+  while (start < end && " -_".includes(row[start])) start++;
+  while (end > start && " -_".includes(row[end - 1])) end--;
+  return row.slice(start, end);
+}
+
+const endWord = (line) => line.trim().replace(/:$/, "").trimEnd().toLowerCase();
+const isCommentEnd = (line) => ["comment-end", "comment_end", "comment end"].includes(endWord(line));
+const isHeading = (line, word) => line.trim().endsWith(":") && line.trim().slice(0, -1).trimEnd().toLowerCase() === word;
+const isFramed = (text) => text.length > 1 && text[0] === "#" && text.at(-1) === "#";
+
+// What a strict reader takes for a row; a title that looks like one does not stand above a board.
+function isMeantAsRow(line) {
+  const text = line.trim();
+  return text.startsWith("##") || isFramed(text);
+}
 
 function withoutSemicolon(line) {
   const bare = line.trimStart();
   return bare.startsWith(";") ? [bare.slice(1).replace(/^ /, ""), ";"] : [line, "plain"];
+}
+
+// The error that `make` throws, or null.
+function problemOf(make) {
+  try {
+    make();
+    return null;
+  } catch (error) {
+    if (error instanceof LevelError) return error;
+    throw error;
+  }
 }
 
 // `text` without run lengths: 3#2-$ is ###--$.
@@ -108,156 +141,295 @@ function expand(text, limit, what, line, column = 1) {
   for (const run of text.matchAll(/([0-9]*)([^0-9])/g)) {
     const count = run[1].length > 9 ? limit + 1 : Number(run[1] || 1);
     total += count;
-    if (count > MAX_SIDE && MAX_SIDE < limit) fail(`a run of more than ${MAX_SIDE} ${what}`, line, column + run.index);
+    if (count > MAX_RUN && MAX_RUN < limit) fail(`a run of more than ${MAX_RUN} ${what}`, line, column + run.index);
     if (total > limit) fail(`more than ${limit} ${what}`, line, column + run.index);
     out += run[2].repeat(count);
   }
   return out;
 }
 
-function rowsOf(line, above, number) {
-  const rows = [];
-  let column = 1;
-  for (const row of line.replace(/\|$/, "").split("|")) {
-    if (above + rows.length === MAX_SIDE) fail(`more than ${MAX_SIDE} rows in a board`, number, column);
-    rows.push(expand(row, MAX_SIDE, "cells in a row", number, column));
-    column += row.length + 1;
+// The board that lines draw: { line, rows, problem }, or null if they are text after all.
+function boardOf(run, first, marked) {
+  const wrong = run.findIndex((line) => !isRow(line));
+  if (wrong >= 0) {
+    const letters = new Set(run.flatMap((line) => line.match(new RegExp(WRONG, "g")) ?? []));
+    if (run.length < 2 || letters.size > MAX_WRONG_LETTERS) return null;
+    const column = run[wrong].search(WRONG), letter = String.fromCodePoint(run[wrong].codePointAt(column));
+    const problem = noTile(letter) + (letter === "\t" ? "" : OTHER_TILES);
+    return { line: first, rows: [], problem: problemOf(() => fail(problem, first + wrong, column + 1)) };
   }
-  return rows;
+  const plain = run.every((line) => ROW.test(line));
+  let drawn = marked || isDrawn(run), rows = run;
+  const problem = problemOf(() => {
+    if (!plain) {
+      rows = [];
+      for (const [i, line] of run.entries()) {
+        let column = 1;
+        for (const row of line.replace(/\|$/, "").split("|")) {
+          rows.push(expand(row, MAX_SIDE, "cells in a row", first + i, column));
+          column += row.length + 1;
+        }
+      }
+      drawn ||= isDrawn(rows);
+    }
+    if (rows.length > MAX_SIDE) fail(`more than ${MAX_SIDE} rows in a board`, plain ? first + MAX_SIDE : first, 1);
+    for (const [i, row] of rows.entries())
+      if (row.length > MAX_SIDE) fail(`more than ${MAX_SIDE} cells in a row`, first + i, MAX_SIDE + 1);
+  });
+  return drawn ? { line: first, rows, problem } : null;
 }
 
-const isBoard = (run) => run.some(([, line]) => /[#?@|]/.test(line));
+// The lines of a comment from line i on, as notes, and the line after it. Without an end it ends at the end of the
+// file, or where a board follows a blank line.
+function commentFrom(lines, i, kind) {
+  const notes = [], note = (at, text) => ({ line: at + 1, text, kind: "comment", belowBoard: false, blank: false });
+  if (kind === ";") {
+    for (; i < lines.length; i++) {
+      const [text, kind] = withoutSemicolon(lines[i]);
+      if (kind === "plain") return [notes, i];
+      if (isCommentEnd(text)) return [notes, i + 1];
+      notes.push(note(i, text));
+    }
+    return [notes, i];
+  }
+  let run = [], afterBlank = false, board = null, at = i;
+  for (; at < lines.length && !isCommentEnd(lines[at]); at++) {
+    const line = lines[at];
+    if (board === null) {
+      if ((run.length || afterBlank) && isRow(line)) {
+        run.push(line);
+        continue;
+      }
+      if (isDrawn(run)) board = at - run.length;
+      [run, afterBlank] = [[], !line.trim()];
+    }
+    if (board !== null && isHeading(line, "comment")) break;
+  }
+  const ended = at < lines.length && isCommentEnd(lines[at]);
+  if (!ended && board === null && isDrawn(run)) board = at - run.length;
+  if (!ended && board !== null) while (board > i && !lines[board - 1].trim()) board--;
+  const end = !ended && board !== null ? board : at;
+  for (let k = i; k < end; k++) notes.push(note(k, lines[k]));
+  return [notes, ended ? at + 1 : end];
+}
 
-// Boards { line, rows } and notes { line, text, kind, belowBoard, blank } in order.
-function* boardsAndNotes(lines) {
-  let run = [], rows = [], section = null;
-  const note = (line, text, kind, belowBoard = false) => ({ line, text, kind, belowBoard, blank: !text.trim() && kind !== "comment" });
-  function* finished() {
-    if (run.length && isBoard(run)) yield { line: run[0][0], rows };
-    else yield* run.map(([number, line]) => note(number, line, "plain"));
-    [run, rows] = [[], []];
-  }
-  for (const [i, line] of lines.entries()) {
-    const number = i + 1;
-    if (line.length > MAX_LINE) fail(`a line of more than ${MAX_LINE} characters`, number, MAX_LINE + 1);
-    const control = line.search(/[\u0000-\u0008\u000a-\u001f]/);
-    if (control >= 0) {
-      const code = line.charCodeAt(control).toString(16).toUpperCase().padStart(4, "0");
-      fail(`the control character U+${code}; expected text, XML or .npz`, number, control + 1);
+// The letter a line consists of, if it may be a wall; below such a wall, a row is an error of its file.
+function otherWall(line, wall, number, problems) {
+  const bare = line.trim();
+  if (bare.length < 3) return "";
+  if (wall && bare[0] === wall && bare.at(-1) === wall)
+    problems.push(problemOf(() => fail(noTile(wall) + OTHER_TILES, number, line.indexOf(wall) + 1)));
+  return /[\p{L}\p{N}]/u.test(bare[0]) && bare === bare[0].repeat(bare.length) ? bare[0] : "";
+}
+
+// Boards { line, rows, problem } and notes { line, text, kind, belowBoard, blank } in order.
+function* boardsAndNotes(lines, problems) {
+  let run = [], mark = [], wall = "", controls = 0, i = 0;
+  const note = (line, text, kind, belowBoard = false) => ({ line, text, kind, belowBoard, blank: !text.trim() });
+  lines = lines.map((line, at) => {
+    if (line.length > MAX_LINE) fail(`a line of more than ${MAX_LINE} characters`, at + 1, MAX_LINE + 1);
+    for (let column; (column = line.search(CONTROL)) >= 0; ) {
+      const code = line.charCodeAt(column).toString(16).toUpperCase().padStart(4, "0");
+      const problem = `the control character U+${code}; expected text, XML or .npz`;
+      if (++controls > MAX_CONTROLS) fail(problem, at + 1, column + 1);
+      problems.push(problemOf(() => fail(problem, at + 1, column + 1)));
+      line = `${line.slice(0, column)}\ufffd${line.slice(column + 1)}`;
     }
-    const [text, kind] = withoutSemicolon(line);
-    if (section && section[1] === ";" && kind === "plain") section = null;
-    if (section) {
-      const inside = section[1] === ";" ? text : line;
-      if (isCommentEnd(inside)) section = null;
-      else yield note(number, inside, "comment");
+    return line;
+  });
+  // A run of lines of tiles ended above line i.
+  const finished = function* () {
+    const board = run.length ? boardOf(run, i - run.length + 1, mark.length > 0) : null;
+    if (board) yield board;
+    else yield* [...mark, ...run.map((line, k) => note(i - run.length + k + 1, line, "plain"))];
+    [run, mark] = [[], []];
+    return board !== null;
+  };
+  for (; i < lines.length; i++) {
+    const line = lines[i], [text, kind] = withoutSemicolon(line);
+    if (kind === "plain" && (isRow(line) || (isFramed(line.trim()) && WRONG.test(line)))) {
+      run.push(line);
       continue;
     }
-    if (kind === "plain" && isRow(line)) {
-      run.push([number, line]);
-      rows.push(...rowsOf(line, rows.length, number));
-      continue;
-    }
-    if (kind === "plain" && isMeantAsRow(line, run.length > 0)) {
-      const column = Math.max(line.search(WRONG), 0);
-      fail(noTile(line[column]), number, column + 1);
-    }
-    const belowBoard = run.length > 0 && isBoard(run);
-    yield* finished();
-    if (text.trim().endsWith(":") && withoutColon(text) === "comment") section = [number, kind];
-    else if (!line.startsWith("::") && !isCommentEnd(text)) yield note(number, text, kind, belowBoard);
+    const belowBoard = yield* finished();
+    if (belowBoard) wall = null;
+    if (wall !== null) wall = otherWall(line, wall, i + 1, problems);
+    if (isHeading(text, "comment")) {
+      const [notes, next] = commentFrom(lines, i + 1, kind);
+      yield* notes;
+      i = next - 1;
+    } else if (isHeading(text, "board")) mark = [note(i + 1, text, kind, belowBoard)];
+    else if (!line.startsWith("::") && !isCommentEnd(text)) yield note(i + 1, text, kind, belowBoard);
   }
-  if (section && section[1] === "plain") fail("a comment without an end; expected a line Comment-End:", section[0]);
   yield* finished();
 }
 
 // --- text files: formats/text.py ---
 
-const KEY = /^(title|author|comment|solution)\s*:\s?(.*)$/i;
-const SOLUTION = /^solution(?:[ /][^:]*)?:?$/i;
+const KEY = /^(title|author|comment|solution|collection|set|e-?mail)\s*:\s?(.*)$/i;
+const HEADING = /^(?:best )?(solution|saved? ?game|snapshot)(?:[ /(].*|:)?$/i;
 const MOVES = /^(?:[0-9]*[lurd]\s*)+$/i;
-const isKey = (text) => KEY.test(text.trim()) || SOLUTION.test(text.trim());
-const isMoves = (notes, i) => i < notes.length && notes[i].kind !== "comment" && MOVES.test(notes[i].text.trim());
+const NUMBER = /^(?:level|no|nr)?[ .#:]{0,3}[0-9]{1,9}\.?$/i;
+const LOOK_AHEAD = 100;
+const isSpecial = (text) => KEY.test(text.trim()) || HEADING.test(text.trim());
+const keyOf = (note) => (note.kind !== "comment" && note.text.trimStart().match(KEY)?.[1].toLowerCase()) || "";
+const hasTitle = (notes) => notes.some((note) => keyOf(note) === "title");
+const isLine = (block) => block.length === 1 && block[0].kind !== "comment" && !isSpecial(block[0].text);
+
+// The solution or saved game that begins at note i: { kind, lines, end }, or null.
+function playAt(notes, i) {
+  const text = notes[i].text.trim(), key = text.match(KEY), lines = [];
+  if (notes[i].kind === "comment") return null;
+  let kind = text.match(HEADING)?.[1].toLowerCase();
+  if (key?.[1].toLowerCase() === "solution" && MOVES.test(key[2].trim())) {
+    kind = "solution";
+    lines.push([key[2], notes[i].line]);
+  } else if (!kind) return null;
+  let end = i + 1;
+  for (; end < notes.length && notes[end].kind !== "comment" && MOVES.test(notes[end].text.trim()); end++)
+    lines.push([notes[end].text, notes[end].line]);
+  return lines.length ? { kind: kind === "solution" ? kind : "savegame", lines, end } : null;
+}
 
 class LevelText {
   title = "";
   author = "";
   comment = [];
-  solutions = [];
+  plays = { solution: [], savegame: [] };
 
-  level(board, defaultAuthor) {
+  level(board, author) {
     return checked(board.line, () =>
-      level(boardText(board.rows, board.line), this.title, this.author || defaultAuthor, this.comment.join("\n"), this.solutions));
+      level(boardText(board.rows, board.line), this.title, this.author || author, this.comment.join("\n"), this.plays.solution));
   }
 
-  add(notes, hasTitle) {
+  add(notes, above) {
+    let free = null;
     for (let i = 0; i < notes.length; ) {
-      const note = notes[i++];
-      const key = note.kind !== "comment" ? note.text.trimStart().match(KEY) : null;
-      const name = key ? key[1].toLowerCase() : "", value = key ? key[2] : "";
+      const note = notes[i++], play = playAt(notes, i - 1);
+      if (play) {
+        i = play.end;
+        if (this.plays[play.kind].length === MAX_SOLUTIONS)
+          fail(`more than ${MAX_SOLUTIONS} ${play.kind}s of one level`, note.line);
+        this.plays[play.kind].push(writtenOut(play));
+        continue;
+      }
+      const key = keyOf(note), value = key ? note.text.slice(note.text.indexOf(":") + 1).replace(/^ /, "") : "";
       if (note.blank) {
         if (this.comment.at(-1)) this.comment.push("");
-      } else if (note.kind === "comment") this.comment.push(note.text);
-      else if (name === "title" && !this.title) this.title = value;
-      else if (name === "author" && !this.author) this.author = value;
-      else if (name === "comment") this.comment.push(value);
-      else if (name === "solution" && MOVES.test(value.trim())) i = this.#addMoves(notes, i, value);
-      else if (SOLUTION.test(note.text.trim()) && isMoves(notes, i)) i = this.#addMoves(notes, i, "");
-      else if (!name && !this.title && (hasTitle || (note.belowBoard && note.kind === ";"))) this.title = note.text;
-      else this.comment.push(note.text);
+      } else if (key === "title" && (!this.title || NUMBER.test(this.title))) this.title = value;
+      else if (key === "author" && !this.author) this.author = value;
+      else if (key === "comment") this.comment.push(value);
+      else if (note.belowBoard && note.kind === ";" && !key && !this.title) this.title = note.text;
+      else {
+        if (note.kind !== "comment" && !key) free = this.comment.length;
+        this.comment.push(note.text);
+      }
     }
-  }
-
-  #addMoves(notes, i, begun) {
-    if (this.solutions.length === MAX_SOLUTIONS) fail(`more than ${MAX_SOLUTIONS} solutions of one level`, notes[i - 1].line);
-    const lines = [[begun, notes[i - 1].line]];
-    for (; isMoves(notes, i); i++) lines.push([notes[i].text, notes[i].line]);
-    let moves = "";
-    for (const [text, line] of lines) {
-      moves += expand(text.replace(/\s+/g, ""), MAX_MOVES, "moves in a solution", line);
-      if (moves.length > MAX_MOVES) fail(`more than ${MAX_MOVES} moves in a solution`, line);
-    }
-    this.solutions.push(moves);
-    return i;
+    if (above && free !== null && !this.title) this.title = this.comment.splice(free, 1)[0];
   }
 }
 
-// The text between two boards: what belongs to the upper board, and what to the lower one.
-function split(gap) {
+function writtenOut({ lines }) {
+  let moves = "";
+  for (const [text, line] of lines) {
+    moves += expand(text.replace(/\s+/g, ""), MAX_MOVES, "moves in a solution", line);
+    if (moves.length > MAX_MOVES) fail(`more than ${MAX_MOVES} moves in a solution`, line);
+  }
+  return moves;
+}
+
+// Where the last lines without a blank one between them begin and end.
+function lastBlock(gap) {
   let end = gap.length;
   while (end && gap[end - 1].blank) end--;
   let start = end;
   while (start && !gap[start - 1].blank) start--;
-  const block = gap.slice(start, end), directlyAbove = end === gap.length;
-  const single = block.length === 1 && !block[0].belowBoard && block[0].kind !== "comment";
-  if (block.length && (directlyAbove || (single && !isKey(block[0].text)))) return [gap.slice(0, start), block];
-  return [gap, []];
+  return [start, end];
 }
 
-function* readText(content) {
+// Where the part of a block above a board ends that surely is not about it: solutions, or all keys.
+function endOfUpper(block, keys) {
+  let end = 0;
+  for (let i = 0; i < block.length; ) {
+    const play = playAt(block, i);
+    if (play) i = end = play.end;
+    else if (keys && (block[i].kind === "comment" || keyOf(block[i]))) end = ++i;
+    else i++;
+  }
+  return end;
+}
+
+// The text between two boards: what belongs to the upper board, and what to the lower one.
+function split(gap, below) {
+  const [start, end] = lastBlock(gap), block = gap.slice(start, end);
+  if (!block.length) return [gap, []];
+  if (end === gap.length) {
+    const cut = start + endOfUpper(block, start === 0 && below && hasTitle(block));
+    return [gap.slice(0, cut), gap.slice(cut)];
+  }
+  const mine = start > 0 && (hasTitle(block) ? !below : isLine(block));
+  return mine ? [gap.slice(0, start), block] : [gap, []];
+}
+
+// The text above the first board: that of the collection, that of the board, and whether titles stand below boards.
+function firstGap(notes, gaps) {
+  const [start, end] = lastBlock(notes), block = notes.slice(start, end), touches = block.length > 0 && end === notes.length;
+  if (!hasTitle(block)) return touches || isLine(block) ? [notes.slice(0, start), block, true] : [notes, [], true];
+  const below = titlesBelow(gaps);
+  if (below || (below === null && gaps.length > 1 && !touches)) {
+    const cut = start + endOfUpper(block, true);
+    return [notes.slice(0, cut), notes.slice(cut), true];
+  }
+  return [notes.slice(0, start), block, below === null];
+}
+
+function titlesBelow(gaps) {
+  let seen = false;
+  for (const [i, [notes, board]] of gaps.slice(0, LOOK_AHEAD).entries()) {
+    if (hasTitle(notes)) {
+      seen = true;
+      const [start, end] = lastBlock(notes), upper = start === 0, lower = end === notes.length;
+      if (!board || !hasTitle(notes.slice(start, end)) || (upper && !lower)) return true;
+      if (lower && !upper) return false;
+    }
+    if (!board) return seen ? false : null;
+  }
+  return seen ? true : null;
+}
+
+function* readText(content, problems) {
   const lines = content.replace(/^\ufeff/, "").split(/\r\n|\r|\n/).map((line) => line.replace(/[\x1a\f]+$/, ""));
   if (lines.at(-1) === "") lines.pop();
-  let board = null, text = new LevelText(), defaultAuthor = "", gap = [], letters = 0;
-  for (const piece of boardsAndNotes(lines)) {
-    if (!piece.rows) {
-      if (piece.blank && gap.at(-1)?.blank) continue;
+  const gaps = []; // the text above a board, and the board; null at the end
+  let gap = [], letters = 0;
+  for (const piece of boardsAndNotes(lines, problems)) {
+    if (piece.rows) {
+      gaps.push([gap, piece]);
+      [gap, letters] = [[], 0];
+    } else if (!(piece.blank && gap.at(-1)?.blank)) {
       gap.push(piece);
       letters += piece.text.length;
       if (letters > MAX_NOTES) fail("too much text between two boards", piece.line);
-      continue;
     }
-    const [below, above] = split(gap);
-    text.add(below, false);
-    if (board) {
-      yield text.level(board, defaultAuthor);
-      text = new LevelText();
-    } else [defaultAuthor, text.author] = [text.author, ""]; // above the first board, the author is the collection's
-    text.add(above, true);
-    [board, gap, letters] = [piece, [], 0];
   }
-  if (board) {
-    text.add(gap, false);
-    yield text.level(board, defaultAuthor);
+  gaps.push([gap, null]);
+  const [notes, first] = gaps.shift();
+  if (!first) return;
+  let [header, above, below] = firstGap(notes, gaps), board = first;
+  const author = header.filter((note) => keyOf(note) === "author").map((note) => note.text.trimStart().match(KEY)[2])[0] ?? "";
+  for (const [notes, next] of gaps) {
+    const [upper, lower] = next ? split(notes, below) : [notes, []];
+    let made = null;
+    const problem = problemOf(() => {
+      const text = new LevelText();
+      text.add(above, true);
+      text.add(upper, false);
+      if (board.problem) throw board.problem;
+      made = text.level(board, author.trim());
+    });
+    if (problem) problems.push(problem);
+    else yield made;
+    [above, board] = [lower, next];
   }
 }
 
@@ -270,14 +442,15 @@ function* writeText(levels, prefix) {
     if (each.author) below.push(`Author: ${each.author}`);
     below.push(...commentLines(each.comment));
     for (const moves of each.solutions) below.push("Solution", ...(moves.match(new RegExp(`.{1,${MOVES_A_LINE}}`, "g")) ?? []));
-    const rows = /[#?@|]/.test(each.board) ? each.board : each.board.replaceAll(" ", "-").replaceAll("\n", "|") + "|";
+    const rows = isDrawn(each.board.split("\n")) ? each.board : `${behind("Board:")}\n${each.board.replaceAll(" ", "-")}`;
     yield [...(i ? [""] : []), ...above.map(behind), rows, ...(below.length && !prefix ? [""] : []), ...below.map(behind)].join("\n") + "\n";
   }
 }
 
 function canStandAbove(title) {
-  const special = /^(;|::|<|\ufeff)/.test(title) || isKey(title) || isCommentEnd(title);
-  return !special && !isRow(title) && !isMeantAsRow(title, false);
+  const special = /^(;|::|<|\ufeff)/.test(title) || isSpecial(title) || isCommentEnd(title);
+  const heading = isHeading(title, "comment") || isHeading(title, "board");
+  return !special && !heading && !isRow(title) && !isMeantAsRow(title);
 }
 
 function* commentLines(comment) {
@@ -345,8 +518,8 @@ function* xmlPieces(content) {
   }
 }
 
-function* readSlc(content) {
-  const names = [], header = [];
+function* readSlc(content, problems) {
+  const names = [];
   let text = "", where = [1, 1], open = null, author = "", root = false;
   for (const piece of xmlPieces(content.replace(/^\ufeff/, ""))) {
     if (piece.type === "text") {
@@ -369,17 +542,27 @@ function* readSlc(content) {
       if (names.pop() !== piece.name) fail("not well-formed XML: mismatched tag", ...piece.where);
       if (piece.name === "Level") {
         const { line, title, rows, comment, solutions, author: by } = open;
+        const damage = open.problem;
         open = null;
-        yield checked(line, () => level(boardText(rows, line), title, by, [...header.splice(0), ...comment].join("\n"), solutions));
+        let made = null;
+        const problem = problemOf(() => {
+          if (damage) throw damage;
+          const clean = (text) => text.replace(new RegExp(CONTROL, "g"), (letter) => (letter === "\n" ? letter : "\ufffd"));
+          const texts = [title, by, comment.join("\n")].map(clean);
+          made = checked(line, () => level(boardText(rows, line), ...texts, solutions));
+        });
+        if (problem) problems.push(problem);
+        else yield made;
       } else if (!open) {
-        if (["Title", "Description", "Email", "Url"].includes(piece.name) && text.trim())
-          header.push(piece.name === "Description" ? text.trim() : `${piece.name}: ${text.trim()}`);
+        // What is known about the collection.
       } else if (piece.name === "L") {
-        if (open.rows.length === MAX_SIDE) fail(`more than ${MAX_SIDE} rows in a board`, ...piece.where);
-        const column = text.search(/[^-#@$.*+?_ ]/);
-        if (column >= 0) fail(noTile(text[column]), where[0], where[1] + column);
-        if (text.length > MAX_SIDE) fail(`a row of ${text.length} cells; expected at most ${MAX_SIDE}`, where[0], where[1] + MAX_SIDE);
-        open.rows.push(text);
+        open.problem ??= problemOf(() => {
+          if (open.rows.length === MAX_SIDE) fail(`more than ${MAX_SIDE} rows in a board`, ...piece.where);
+          if (text.length > MAX_SIDE) fail(`a row of ${text.length} cells; expected at most ${MAX_SIDE}`, where[0], where[1] + MAX_SIDE);
+          const column = text.search(/[^-#@$.*+?_ ]/);
+          if (column >= 0) fail(noTile(text[column]), where[0], where[1] + column);
+        });
+        if (!open.problem) open.rows.push(text);
       } else if (piece.name === "Comment") open.comment.push(text);
       else if (piece.name === "Solution") open.solutions.push(text.replace(/\s+/g, ""));
       text = "";
@@ -440,15 +623,15 @@ export function readLevels(content) {
       throw new LevelError("a NumPy file, which only maskoban itself reads; expected XSB, .sok or .slc");
     content = decode(content);
   }
-  const levels = [];
+  const levels = [], problems = [];
   let letters = 0;
-  for (const each of (/^\ufeff?\s*</.test(content) ? readSlc : readText)(content)) {
+  for (const each of (/^\ufeff?\s*</.test(content) ? readSlc : readText)(content, problems)) {
     if (levels.length === MAX_LEVELS) throw new LevelError("more than 10,000 levels; send fewer at a time");
     letters += each.board.length + each.comment.length + each.solutions.join("").length;
     if (letters > MAX_LETTERS) throw new LevelError("more than 4,000,000 letters once unpacked; send less at a time");
     levels.push(each);
   }
-  if (!levels.length) throw new LevelError("no level in it; expected at least one board");
+  if (!levels.length) throw problems[0] ?? new LevelError("no level in it; expected at least one board");
   return levels;
 }
 
