@@ -53,6 +53,9 @@ class Commands(TyperGroup):
         except MaskobanError as error:
             complain(str(error))
             sys.exit(2)
+        except MemoryError:
+            complain("not enough memory for so much at once")
+            sys.exit(2)
         except (KeyboardInterrupt, ImportError) as error:
             if not is_interrupt(error):
                 raise

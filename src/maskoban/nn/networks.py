@@ -309,7 +309,7 @@ def register_network(name: str, build: Callable[[Mapping[str, Any]], Network]) -
     NETWORKS.register(name, build)
 
 
-def _shape(settings: Mapping[str, Any]) -> dict[str, int]:
+def network_shape(settings: Mapping[str, Any]) -> dict[str, int]:
     """The shape of one of our networks, checked: the settings may come from a file."""
     shape: dict[str, int] = {
         name: settings[name] for name in ("height", "width", "d", "blocks", "heads", "hidden")
@@ -356,18 +356,24 @@ def _paper(settings: Mapping[str, Any]) -> Network:
     if type(dropout) not in (int, float) or not 0 <= dropout < 1:
         raise MaskobanError(f"dropout: expected a number from 0 to below 1, got {dropout!r}")
     choices = _choices(settings, _PAPER_CHOICES, _INTERIOR_CHOICES)
-    return PaperNetwork(**(choices | _shape(settings)), dropout=dropout)
+    return PaperNetwork(**(choices | network_shape(settings)), dropout=dropout)
 
 
 def _interior(settings: Mapping[str, Any]) -> Network:
     if settings["dropout"] != 0:
         raise MaskobanError(f"dropout: expected 0 for the interior network, got {settings['dropout']!r}")
     choices = _choices(settings, _INTERIOR_CHOICES, _PAPER_CHOICES)
-    return InteriorNetwork(**(choices | _shape(settings) | {"symmetry": choices["symmetry"] > 0}))
+    return InteriorNetwork(**(choices | network_shape(settings) | {"symmetry": choices["symmetry"] > 0}))
+
+
+def _conditional(settings: Mapping[str, Any]) -> Network:
+    from maskoban.nn.conditional import build_conditional  # here: it imports this module
+
+    return build_conditional(settings)
 
 
 NETWORKS = Registry[Callable[[Mapping[str, Any]], Network]](
-    "network", {"paper": _paper, "interior": _interior}
+    "network", {"paper": _paper, "interior": _interior, "conditional": _conditional}
 )
 
 

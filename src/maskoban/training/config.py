@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from maskoban.diffusion.schedule import SCHEDULES
@@ -62,6 +62,14 @@ class Preset:
     symmetry: float = _setting(
         "Share of training boards that are turned or mirrored, with a label (interior network only).",
         "[0, 1]", default=0.0,
+    )  # fmt: skip
+
+    corpora: str = _setting(
+        "Names of the corpora a conditional network tells apart; the corpus decides by default.", default=""
+    )
+    condition_dropout: float = _setting(
+        "Probability with which a condition is not given in training (conditional network only).",
+        "[0, 1)", default=0.3,
     )  # fmt: skip
 
     diffusion_steps: int = _setting(
@@ -172,7 +180,12 @@ TINY = Preset(
     validate_every=200, validation_boards=1024, sample_every=1000, sample_boards=200,
 )  # fmt: skip
 
-PRESETS = {preset.name: preset for preset in (PAPER, BEST, TINY)}
+#: Boards of any size from 5x5 to 16x16: conditions as tokens, looped depth. It learns from a mixed corpus.
+ANY = replace(
+    BEST, name="any", network="conditional", blocks=6, passes=4, diffusion_steps=1024, batch=1024,
+)  # fmt: skip
+
+PRESETS = {preset.name: preset for preset in (PAPER, BEST, TINY, ANY)}
 
 
 def preset_named(name: str) -> Preset:

@@ -31,6 +31,7 @@ from maskoban.boards.files import read_boards
 from maskoban.boards.formats.arrays import extra_array
 from maskoban.boards.geometry import turning_tables
 from maskoban.boards.tiles import MASK, Tokens
+from maskoban.diffusion.conditions import Conditioned
 from maskoban.diffusion.denoiser import blank_boards, interior
 from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.diffusion.trajectory import sample_boards
@@ -67,6 +68,7 @@ def train_critic(options: CriticOptions) -> float:
         raise MaskobanError(f"{out}: holds a critic already; give another --out")
     denoiser, facts = load_torch(named_folder(options.model), options.device or default_device())
     _base(denoiser)  # before the sampling, which takes long
+    assert isinstance(denoiser, TorchDenoiser)
     real, held = (
         interior(load(file), denoiser, file, "the model") for file in (options.corpus, options.held_out)
     )
@@ -129,8 +131,8 @@ def _check_enough(count: int, source: str) -> None:
         raise MaskobanError(f"{source}: expected at least 5 boards, a fifth to hold out; got {count}")
 
 
-def _base(denoiser: TorchDenoiser) -> InteriorNetwork:
-    if not isinstance(denoiser.network, InteriorNetwork):
+def _base(denoiser: TorchDenoiser | Conditioned) -> InteriorNetwork:
+    if not (isinstance(denoiser, TorchDenoiser) and isinstance(denoiser.network, InteriorNetwork)):
         raise MaskobanError("a critic needs a model with the interior network")
     return denoiser.network
 

@@ -25,8 +25,10 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from maskoban.boards.tiles import MASK, TILES
+from maskoban.diffusion.conditions import positions
 from maskoban.diffusion.sampler import Precision
 from maskoban.errors import MaskobanError
+from maskoban.nn.conditional import CONDITIONS, ConditionalNetwork
 from maskoban.nn.critic import STACKS, CriticNetwork
 from maskoban.nn.networks import InteriorNetwork, Network, PaperNetwork
 from maskoban.nn.weight_files import SCALE, read_header
@@ -74,16 +76,23 @@ def _traced(network: Network, weights: Path) -> onnx.ModelProto:
     """The graph of a network of others, traced by torch, with its parameters replaced by those of the file."""
     k = min(3, network.cells)
     t = torch.ones(2, dtype=torch.int64) if network.timed else None
-    inputs = (torch.full((2, network.cells), MASK), t, torch.arange(k).repeat(2, 1))
+    inputs = [torch.full((2, network.cells), MASK), t, torch.arange(k).repeat(2, 1)]
     names = ["tokens", *(["t"] if network.timed else []), "cells"]
     axes = {name: {0: "boards"} for name in ("tokens", "t")}
     axes |= {name: {0: "boards", 1: "chosen"} for name in ("cells", "logits")}
+    if isinstance(network, ConditionalNetwork):  # of any number of cells
+        where = torch.from_numpy(positions(network.height, network.width)).repeat(2, 1)
+        inputs += [None, where, torch.ones(2, CONDITIONS, dtype=torch.int64)]
+        names += ["where", "conditions"]
+        axes |= {name: {0: "boards", 1: "all"} for name in ("tokens", "where")} | {
+            "conditions": {0: "boards"}
+        }
     file = io.BytesIO()
     try:
         with warnings.catch_warnings():
             # The tracing exporter is deprecated; the other one needs one more package.
             warnings.simplefilter("ignore")
-            torch.onnx.export(network, inputs, file, input_names=names, output_names=["logits"],  # type: ignore[arg-type]
+            torch.onnx.export(network, tuple(inputs), file, input_names=names, output_names=["logits"],  # type: ignore[arg-type]
                               dynamic_axes=axes, do_constant_folding=False, dynamo=False)  # fmt: skip
     except Exception as error:  # an exporter has many ways to fail
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__

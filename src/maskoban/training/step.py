@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
@@ -16,6 +17,7 @@ from maskoban.training.checkpoint import new_network
 from maskoban.training.compiling import RecordedStep, check_gradients, compiled, same_step
 from maskoban.training.config import Preset
 from maskoban.training.distributed import Processes
+from maskoban.training.mixed import Batch, MixedLoss
 from maskoban.training.objective import TrainingLoss
 from maskoban.training.optim import build_optimizers
 
@@ -29,8 +31,9 @@ class TrainStep:
         self, network: Network, preset: Preset, processes: Processes, device: torch.device, compile: bool
     ) -> None:
         self.network, self.preset, self.processes = network, preset, processes
-        self.objective = TrainingLoss(network, preset, processes.part(preset.batch), device)
-        self.loss = compiled(self.objective.loss) if compile else self.objective.loss
+        objective: Any = MixedLoss if preset.network == "conditional" else TrainingLoss
+        self.objective = objective(network, preset, processes.part(preset.batch), device)
+        self.loss: Any = compiled(self.objective.loss) if compile else self.objective.loss
         self.optimizers = build_optimizers(network, preset, device)
         self.scaler = torch.amp.GradScaler(device.type, enabled=preset.precision == "fp16")
         alone = processes.count == 1 and not self.scaler.is_enabled()
@@ -47,12 +50,12 @@ class TrainStep:
         u = float(uniforms(self.preset.seed, np.array([step]), 0, 1)[0, 0])
         return least + int(u * (most - least + 1))
 
-    def __call__(self, boards: Tensor, passes: int | None = None) -> Tensor:
-        if passes in self._recorded:
+    def __call__(self, boards: Tensor | Batch, passes: int | None = None) -> Tensor:
+        if passes in self._recorded and isinstance(boards, Tensor):
             return self._recorded[passes](boards)
         loss = self.update(boards, passes)
         self._updates[passes] += 1
-        if self._to_record and self._updates[passes] == _RECORD_AFTER:
+        if self._to_record and isinstance(boards, Tensor) and self._updates[passes] == _RECORD_AFTER:
             update = partial(self.update, passes=passes)
             recorded = RecordedStep(update, boards)
             if same_step(self.network, self.optimizers, recorded, update, boards, self.preset.seed):
@@ -63,12 +66,12 @@ class TrainStep:
                 )
         return loss
 
-    def update(self, boards: Tensor, passes: int | None = None) -> Tensor:
+    def update(self, boards: Tensor | Batch, passes: int | None = None) -> Tensor:
         """The step as plain calls, not replayed."""
         self.network.train()
         for optimizer in self.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(boards, *self.objective.noise(boards), passes)
+        loss: Tensor = self.loss(boards, *self.objective.noise(boards), passes)
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         loss = loss.detach()
         self.processes.average([loss, *(p.grad for p in self.network.parameters() if p.grad is not None)])
@@ -81,7 +84,7 @@ class TrainStep:
         self.scaler.update()
         return loss
 
-    def check(self, boards: Tensor) -> float:
+    def check(self, boards: Tensor | Batch) -> float:
         """The largest relative error of the compiled step's gradients against plain torch's."""
         torch.manual_seed(self.preset.seed)
         self.network.train()
