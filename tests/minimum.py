@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -19,16 +20,20 @@ def minima() -> dict[str, str]:
     """Name and lowest version of every dependency, those of the build and of all extras included."""
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     project = pyproject["project"]
-    extras = project["optional-dependencies"].values()
     lowest: dict[str, str] = {}
-    for requirement in [*pyproject["build-system"]["requires"], *project["dependencies"], *sum(extras, [])]:
+    lists = [pyproject["build-system"]["requires"], project["dependencies"]]
+    for requirement in chain(*lists, *project["optional-dependencies"].values()):
         found = re.match(r"([\w.-]+)(?:\[\w+\])?>=([\d.]+)", requirement)
         if not found:
             raise SystemExit(f"pyproject.toml: {requirement}: expected NAME>=VERSION")
         name, version = found.groups()
         if lowest.setdefault(name, version) != version:
-            raise SystemExit(f"pyproject.toml: {name}>={lowest[name]} and {name}>={version}; expected one version")
-    (lowest["torch"],) = re.findall(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
+            raise SystemExit(
+                f"pyproject.toml: {name}>={lowest[name]} and {name}>={version}; expected one version"
+            )
+    (lowest["torch"],) = re.findall(
+        r"^torch==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE
+    )
     return lowest
 
 

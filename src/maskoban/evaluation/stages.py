@@ -45,7 +45,7 @@ class Stages:
         path, wanted = self.folder / f"{name}.json", plain(inputs)
         try:
             kept = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             kept = None
         if isinstance(kept, dict) and "result" in kept and kept.get("inputs") == wanted:
             self._say(f"{name}: as before")

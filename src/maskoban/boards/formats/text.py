@@ -45,8 +45,8 @@ _MOVES_A_LINE = 100
 _KEY = re.compile(r"(title|author|comment|solution)\s*:\s?(.*)", re.IGNORECASE)
 _SOLUTION = re.compile(r"solution(?:[ /][^:]*)?:?", re.IGNORECASE)
 _MOVES = re.compile(r"(?:[0-9]*[lurd]\s*)+", re.IGNORECASE)
-# A line behind ; that is more than a number.
-_NOTE = re.compile(rb"^;(?! *\d* *\r?$)", re.MULTILINE)
+# A line behind ; that is more than a number. *+ gives nothing back, so the time is linear.
+_NOTE = re.compile(rb"^;(?! *+\d*+ *+\r?$)", re.MULTILINE)
 
 
 def read_text(source: Source) -> Iterator[Level]:
