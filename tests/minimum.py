@@ -20,13 +20,9 @@ def minima() -> dict[str, str]:
     """Name and lowest version of every dependency, those of the build and of all extras included."""
     pyproject = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     project = pyproject["project"]
-    extras = project["optional-dependencies"].values()
     lowest: dict[str, str] = {}
-    for requirement in [
-        *pyproject["build-system"]["requires"],
-        *project["dependencies"],
-        *chain.from_iterable(extras),
-    ]:
+    lists = [pyproject["build-system"]["requires"], project["dependencies"]]
+    for requirement in chain(*lists, *project["optional-dependencies"].values()):
         found = re.match(r"([\w.-]+)(?:\[\w+\])?>=([\d.]+)", requirement)
         if not found:
             raise SystemExit(f"pyproject.toml: {requirement}: expected NAME>=VERSION")

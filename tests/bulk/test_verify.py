@@ -128,7 +128,9 @@ def test_what_is_no_dataset_or_not_finished_is_said(dataset: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("name", ["job.json", "manifest.json"])
-@pytest.mark.parametrize("value", ["{}", "[]", "null", '{"shards": [{}]}', "{"])
+@pytest.mark.parametrize(
+    "value", ["{}", "[]", "null", '{"shards": [{}]}', "{", "[" * 100_000], ids=lambda text: text[:9]
+)
 def test_a_file_that_says_something_else_is_named(name: str, value: str, dataset: Path) -> None:
     (dataset / name).write_text(value)
     with pytest.raises(MaskobanError, match=rf"/{name}: (expected a JSON object with|cannot be read:) "):

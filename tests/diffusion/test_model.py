@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from functools import partial
 from pathlib import Path
@@ -419,6 +420,21 @@ def test_a_graph_that_does_not_say_what_it_samples_is_refused(tmp_path: Path, mo
     for file in ("model.onnx", "model.safetensors"):
         (tmp_path / file).write_bytes((model.folder / file).read_bytes().replace(b'"margin"', b'"margon"'))
     with pytest.raises(MaskobanError, match=r"model\.onnx: .*margin"):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("said", "instead"), [(b'"height": 10', b'"height": 20'), (b'"timed": false', b'"timed": true ')]
+)
+def test_metadata_of_another_network_is_refused(
+    tmp_path: Path, model: Model, said: bytes, instead: bytes
+) -> None:
+    assert model.folder is not None
+    graph = (model.folder / "model.onnx").read_bytes()
+    assert graph.count(said) == 1
+    (tmp_path / "model.onnx").write_bytes(graph.replace(said, instead))
+    shutil.copy(model.folder / "model.safetensors", tmp_path)
+    with pytest.raises(MaskobanError, match=r"model\.onnx: .* its metadata describes .* its graph has "):
         load(tmp_path)
 
 

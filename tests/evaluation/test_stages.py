@@ -48,7 +48,7 @@ def test_other_inputs_make_it_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "damage", [b"", b"{", b"[]", b"5", b"{}", b'{"inputs": {}}', b"PK\x03\x04 and no more"]
+    "damage", [b"", b"{", b"[]", b"5", b"{}", b'{"inputs": {}}', b"[" * 100_000, b"PK\x03\x04 and no more"]
 )
 def test_a_damaged_file_is_made_again(tmp_path: Path, damage: bytes) -> None:
     for name in ("n.npz", "a.npz"):

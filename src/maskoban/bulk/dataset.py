@@ -241,7 +241,7 @@ def _shard_file(entry: dict[str, Any]) -> ShardFile:
 def _parse_log_line(line: str) -> ShardFile | None:
     try:
         return _shard_file(json.loads(line))
-    except (ValueError, TypeError, LookupError):  # an incomplete line
+    except (ValueError, TypeError, LookupError, RecursionError):  # an incomplete line
         return None
 
 
@@ -251,7 +251,7 @@ def _read_json(file: Path, kinds: dict[str, type]) -> dict[str, Any] | None:
         found = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise MaskobanError(f"{file}: cannot be read: {error}") from None
     return _checked(found, kinds, file)
 

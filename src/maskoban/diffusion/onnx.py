@@ -47,6 +47,10 @@ class OnnxSession:
             reason = str(error).splitlines()[0] if str(error) else type(error).__name__
             raise MaskobanError(f"{path}: not a model maskoban can load: {reason}") from error
 
+    def inputs(self) -> dict[str, list[Any]]:
+        """The graph's inputs by name, each with its shape."""
+        return {node.name: node.shape for node in self._session.get_inputs()}
+
     def __reduce__(self) -> tuple[Any, ...]:
         return OnnxSession, (self.path, self.threads)
 
@@ -84,6 +88,13 @@ class OnnxDenoiser:
             card = Card.from_facts(self.facts)
         except MaskobanError as error:
             raise MaskobanError(f"{path}: not a model maskoban can load: {error}") from None
+        expected = {"tokens", "cells", *(["t"] if card.timed else [])}
+        inputs = self._session.inputs()
+        if inputs.keys() != expected or inputs["tokens"][1:] != [card.cells]:
+            raise MaskobanError(
+                f"{path}: not a model maskoban can load: its metadata describes {card.cells} cells and the "
+                f"inputs {', '.join(sorted(expected))}, its graph has {inputs}"
+            )
         self.height, self.width, self.margin = card.height, card.width, card.margin
         self.steps, self.schedule, self.timed = card.diffusion_steps, card.schedule, card.timed
         self.corpora = (card.corpora or "").split(",")

@@ -31,7 +31,7 @@ _CHUNK_BYTES = 4_000_000
 _LEVELS_AT_ONCE = 1000
 
 # A line behind ; that is more than a number.
-_NOTE = re.compile(rb"^;(?! *\d* *\r?$)", re.MULTILINE)
+_NOTE = re.compile(rb"^;(?! *+\d*+ *+\r?$)", re.MULTILINE)
 
 
 def read_text_boards(source: Source) -> Iterator[Tokens]:

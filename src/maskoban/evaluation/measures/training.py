@@ -107,7 +107,7 @@ def _entries(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(lines, 1):
         try:
             entry = json.loads(line)
-        except ValueError:  # half a line, of a run that was killed or a disk that was full
+        except (ValueError, RecursionError):  # half a line, of a run that was killed or a disk that was full
             continue
         if not isinstance(entry, dict):
             raise MaskobanError(f"{path}, line {number}: not a JSON object; expected a training run's log")
