@@ -126,7 +126,9 @@ def write_summary(boards: Tokens, out: Path) -> None:
 
 def show_guided(folder: Path) -> None:
     """Quartiles of the guided effort, and its rank correlations."""
-    print(f"{'levels':<18}{'quartiles of guided effort':>28}   correlation with effort, decomposed effort, pushes")
+    print(
+        f"{'levels':<18}{'quartiles of guided effort':>28}   correlation with effort, decomposed effort, pushes"
+    )
     for split in SPLITS:
         boards = read_boards(str(folder / split))[:2_000]
         effort, groups = (solve_many(boards, mode, solutions=False) for mode in ("effort", "decomposed"))
@@ -163,8 +165,12 @@ if __name__ == "__main__":
     )
     parser.add_argument("--summary", type=Path, help="write the summary of medium/train to this file instead")
     parser.add_argument("--picture", type=Path, help="draw the boards on which the two disagree most instead")
-    parser.add_argument("--guided", action="store_true", help="compare the guided effort with the others instead")
-    parser.add_argument("--table", type=Path, help="write the references by size and boxes to this file instead")
+    parser.add_argument(
+        "--guided", action="store_true", help="compare the guided effort with the others instead"
+    )
+    parser.add_argument(
+        "--table", type=Path, help="write the references by size and boxes to this file instead"
+    )
     given = parser.parse_args()
     if given.levels is None and given.table is None:
         parser.error("expected the folder of Boxoban's levels")

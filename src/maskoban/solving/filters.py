@@ -13,8 +13,15 @@ from maskoban.boards import Level, Tokens
 from maskoban.boards.geometry import group_by_shape
 from maskoban.boards.tiles import object_counts, tile_counts
 from maskoban.errors import MaskobanError
-from maskoban.solving.reference import difficulties
-from maskoban.solving.rating import DIFFICULTIES, MEASURES, Measure, Quartiles, difficulty_of, take
+from maskoban.solving.rating import (
+    DIFFICULTIES,
+    MEASURES,
+    Measure,
+    Quartiles,
+    difficulties,
+    difficulty_of,
+    take,
+)
 from maskoban.solving.solver import Limits, gather, solve_many
 
 #: The limits of the solver when it filters boards: far beyond the hardest of Boxoban's medium levels, and low

@@ -8,11 +8,10 @@ size_references.json.
 from __future__ import annotations
 
 import json
-from bisect import bisect_left
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +19,6 @@ from numpy.typing import NDArray
 from maskoban._util.progress import OnProgress
 from maskoban.boards.geometry import group_by_shape, symmetries
 from maskoban.boards.tiles import Tokens, object_counts, tile_counts
-from maskoban.solving.rating import (
-    DIFFICULTIES,
-    Quartiles,
-    boxoban_quartiles,
-    difficulty_of,
-)
 from maskoban.solving.solver import Limits, Results, solve_many
 
 #: The search for the guided effort stops after so many states in each of the eight symmetries.
@@ -36,15 +29,15 @@ _SOLVABLE_OR_UNKNOWN = [Results.VERDICTS.index(verdict) for verdict in ("solved"
 
 @dataclass(frozen=True)
 class Reference:
-    """The quarters by which boards of one size and number of boxes are rated."""
+    """The quarters by which boards of one size and number of boxes are rated; ``ends`` are of the guided effort."""
 
     name: str
     measure: Literal["effort", "guided"]
-    quartiles: tuple[float, float, float]
+    ends: tuple[float, float, float] | None = None
 
 
-#: The reference of boards of Boxoban's size.
-BOXOBAN = (10, 10, 4)
+#: The reference of boards of Boxoban's size: the effort, by the quartiles of `boxoban_quartiles`.
+BOXOBAN = Reference("Boxoban medium", "effort")
 
 
 def reference_of(height: int, width: int, boxes: int) -> Reference:
@@ -55,8 +48,8 @@ def reference_of(height: int, width: int, boxes: int) -> Reference:
     >>> reference_of(9, 9, 2).name, reference_of(30, 30, 12).name
     ('9x9 with 2 boxes', '16x16 with 8 boxes, the nearest')
     """
-    if (height, width, boxes) == BOXOBAN:
-        return Reference("Boxoban medium", "effort", _three(boxoban_quartiles()["effort"]))
+    if (height, width, boxes) == (10, 10, 4):
+        return BOXOBAN
     table = _table()
 
     def gap(key: tuple[int, int, int]) -> tuple[int, int]:
@@ -71,12 +64,11 @@ def reference_of(height: int, width: int, boxes: int) -> Reference:
 @cache
 def _table() -> dict[tuple[int, int, int], tuple[float, float, float]]:
     text = files("maskoban.solving").joinpath("size_references.json").read_text(encoding="utf-8")
-    return {tuple(map(int, key.split("x"))): _three(ends) for key, ends in json.loads(text)["guided"].items()}  # type: ignore[misc]
-
-
-def _three(ends: Any) -> tuple[float, float, float]:
-    first, second, third = ends
-    return first, second, third
+    table = {}
+    for key, (first, second, third) in json.loads(text)["guided"].items():
+        height, width, boxes = map(int, key.split("x"))
+        table[height, width, boxes] = (first, second, third)
+    return table
 
 
 def guided_efforts(
@@ -110,39 +102,8 @@ def references_of(boards: Tokens | list[Tokens]) -> list[Reference]:
     found: list[Reference] = [None] * len(boards)  # type: ignore[list-item]
     for where, stack in group_by_shape(boards):
         boxes, _, _ = object_counts(tile_counts(stack))
-        known = {count: reference_of(*stack.shape[1:], count) for count in np.unique(boxes).tolist()}
+        height, width = stack.shape[1:]
+        known = {count: reference_of(height, width, count) for count in np.unique(boxes).tolist()}
         for index, count in zip(where, boxes.tolist(), strict=True):
             found[index] = known[count]
     return found
-
-
-def difficulties(
-    boards: Tokens | list[Tokens], limits: Limits | None = None, threads: int | None = None
-) -> list[str]:
-    """The difficulty of every board by the reference of its size; empty where it is unknown.
-
-    >>> difficulties(np.array([[[2, 3, 1, 4]]], dtype=np.uint8))
-    ['easy']
-    """
-    references = references_of(boards)
-    words = [""] * len(boards)
-    by = np.array([reference.measure == "effort" for reference in references], np.bool_)
-    chosen = np.flatnonzero(by)
-    quartiles: Quartiles = boxoban_quartiles()
-    results = solve_many(_take(boards, chosen), "effort", threads, limits, solutions=False)
-    for index, result in zip(chosen.tolist(), results, strict=True):
-        words[index] = difficulty_of(result, "effort", quartiles)
-    others = np.flatnonzero(~by)
-    efforts = guided_efforts(_take(boards, others), threads)
-    for index, effort in zip(others.tolist(), efforts.tolist(), strict=True):
-        words[index] = guided_difficulty(effort, references[index])
-    return words
-
-
-def guided_difficulty(effort: float, reference: Reference) -> str:
-    """The quarter of the reference in which a guided effort falls; empty if it is unknown."""
-    return DIFFICULTIES[bisect_left(reference.quartiles, effort)] if effort >= 0 else ""
-
-
-def _take(boards: Tokens | list[Tokens], indices: NDArray[np.intp]) -> Tokens | list[Tokens]:
-    return boards[indices] if isinstance(boards, np.ndarray) else [boards[i] for i in indices]
