@@ -49,7 +49,7 @@ def test_unsolvable_and_malformed_boards_have_no_guided_effort() -> None:
 
 
 def test_boxoban_is_the_reference_of_its_size() -> None:
-    boards = synthesize(30, seed=4)
+    boards = synthesize(8, seed=4)
     efforts = solve_many(boards, "effort").expanded.tolist()
     expected = [difficulty_for(effort) for effort in efforts]
     ratings = rate_many(boards)
@@ -59,9 +59,9 @@ def test_boxoban_is_the_reference_of_its_size() -> None:
 
 
 def test_sizes_that_are_not_in_the_table_take_the_nearest() -> None:
-    assert reference_of(10, 10, 5).name == "10x10 with 5 boxes"
-    assert reference_of(8, 12, 5).name == "10x10 with 5 boxes, the nearest"  # 60 cells inside, there 64
-    assert reference_of(3, 3, 20).name == "10x10 with 8 boxes, the nearest"
+    assert reference_of(8, 8, 5).name == "8x8 with 5 boxes"
+    assert reference_of(7, 9, 5).name == "8x8 with 5 boxes, the nearest"  # 35 cells inside, there 36
+    assert reference_of(3, 3, 1).name == "5x5 with 1 box, the nearest"
     rating = rate_many([Level.parse("#####\n#@$.#\n#####")])[0]
     assert (rating.difficulty, rating.guided_effort, rating.reference) == (
         "easy",
@@ -70,14 +70,14 @@ def test_sizes_that_are_not_in_the_table_take_the_nearest() -> None:
     )
 
 
-@pytest.mark.parametrize(("side", "boxes"), [(6, 1), (7, 2), (8, 3)])
+@pytest.mark.parametrize(("side", "boxes"), [(7, 2), (7, 3)])
 def test_synthetic_boards_fall_into_all_quarters(side: int, boxes: int) -> None:
-    words = difficulties(synthesize(200, side, side, boxes, seed=9))
-    assert all(10 <= words.count(word) <= 110 for word in DIFFICULTIES)
+    words = difficulties(synthesize(150, side, side, boxes, seed=9))
+    assert all(10 <= words.count(word) <= 85 for word in DIFFICULTIES)
 
 
 def test_every_entry_of_the_table_ascends_and_grows_with_the_boxes() -> None:
-    ends = [reference_of(10, 10, boxes).ends for boxes in (1, 2, 3, 5, 6, 7, 8)]
+    ends = [reference_of(8, 8, boxes).ends for boxes in range(1, 6)]
     assert all(each is not None and list(each) == sorted(each) for each in ends)
     medians = [each[1] for each in ends if each is not None]
     assert medians == sorted(medians)

@@ -45,8 +45,8 @@ def reference_of(height: int, width: int, boxes: int) -> Reference:
 
     >>> reference_of(10, 10, 4).name
     'Boxoban medium'
-    >>> reference_of(9, 9, 2).name, reference_of(30, 30, 12).name
-    ('9x9 with 2 boxes', '16x16 with 8 boxes, the nearest')
+    >>> reference_of(8, 8, 2).name, reference_of(7, 9, 2).name
+    ('8x8 with 2 boxes', '8x8 with 2 boxes, the nearest')
     """
     if (height, width, boxes) == (10, 10, 4):
         return BOXOBAN
