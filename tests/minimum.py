@@ -27,8 +27,12 @@ def minima() -> dict[str, str]:
             raise SystemExit(f"pyproject.toml: {requirement}: expected NAME>=VERSION")
         name, version = found.groups()
         if lowest.setdefault(name, version) != version:
-            raise SystemExit(f"pyproject.toml: {name}>={lowest[name]} and {name}>={version}; expected one version")
-    (lowest["torch"],) = re.findall(r"^torch==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
+            raise SystemExit(
+                f"pyproject.toml: {name}>={lowest[name]} and {name}>={version}; expected one version"
+            )
+    (lowest["torch"],) = re.findall(
+        r"^torch==(\S+)", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE
+    )
     return lowest
 
 

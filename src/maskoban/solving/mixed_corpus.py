@@ -149,7 +149,10 @@ def make_corpus(
                 done += size
                 report(done, total)
         if not whole.exists():
-            write_labelled(whole, _without_duplicates(concatenate([read_labelled(path) for path in paths])))
+            kept = _without_duplicates(concatenate([read_labelled(path) for path in paths]))
+            # In random order: a part of the file, held out of training, is like the rest.
+            order = np.random.default_rng([mix.seed, height, width]).permutation(len(kept))
+            write_labelled(whole, kept[order])
         for path in paths:
             path.unlink(missing_ok=True)
         files[whole.name] = len(read_labelled(whole))
