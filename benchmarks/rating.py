@@ -3,6 +3,8 @@
     python benchmarks/rating.py path/to/boxoban                      # the tables of docs/solver.md
     python benchmarks/rating.py path/to/boxoban --summary out.json   # of medium/train: boxoban_difficulty.json
     python benchmarks/rating.py boards.npz --picture out.svg         # boards on which the two disagree most
+    python benchmarks/rating.py path/to/boxoban --guided             # guided effort beside the other two
+    python benchmarks/rating.py --table out.json                     # of synthetic boards: size_references.json
 
 Times are the best of three runs on one thread, taken in turns; only the ratios mean something elsewhere.
 """
@@ -21,18 +23,23 @@ from numpy.typing import NDArray
 from maskoban._util.files import atomic_file
 from maskoban._util.progress import bar
 from maskoban.boards import Tokens, read_boards
+from maskoban.boards.synth import most_boxes, synthesize
 from maskoban.pictures import sheet_svg
 from maskoban.solving.rating import boxoban_efforts, rate_many, summarise
+from maskoban.solving.reference import guided_efforts
 from maskoban.solving.solver import Results, solve_many
 
 SPLITS = ("unfiltered/test", "medium/valid", "hard")
 LEVELS, RUNS = 5_000, 3
 
+#: The square sizes and the most boxes of the table of references, and the boards of each entry.
+TABLE_SIDES, TABLE_BOXES, TABLE_BOARDS = (5, 6, 7, 8, 9, 10, 12, 14, 16), 8, 120
 
-def spearman(one: NDArray[np.integer], other: NDArray[np.integer]) -> float:
+
+def spearman(one: NDArray[np.number], other: NDArray[np.number]) -> float:
     """The rank correlation; equal numbers share their mean rank."""
 
-    def ranks(numbers: NDArray[np.integer]) -> NDArray[np.float64]:
+    def ranks(numbers: NDArray[np.number]) -> NDArray[np.float64]:
         _, place, counts = np.unique(numbers, return_inverse=True, return_counts=True)
         mean_ranks: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[place]
         return mean_ranks
@@ -117,17 +124,61 @@ def write_summary(boards: Tokens, out: Path) -> None:
         file.write(f"{json.dumps(made_by | summary)}\n".encode())
 
 
+def show_guided(folder: Path) -> None:
+    """Quartiles of the guided effort, and its rank correlations."""
+    print(
+        f"{'levels':<18}{'quartiles of guided effort':>28}   correlation with effort, decomposed effort, pushes"
+    )
+    for split in SPLITS:
+        boards = read_boards(str(folder / split))[:2_000]
+        effort, groups = (solve_many(boards, mode, solutions=False) for mode in ("effort", "decomposed"))
+        guided = guided_efforts(boards)
+        quartiles = " / ".join(f"{end:,.0f}" for end in np.percentile(guided, [25, 50, 75]))
+        found = (spearman(guided, each) for each in (effort.expanded, groups.expanded, effort.pushes))
+        print(f"{split:<18}{quartiles:>28}   {', '.join(f'{each:.2f}' for each in found)}")
+
+
+def write_table(out: Path) -> None:
+    """Quartiles of the guided effort of synthetic boards, by size and boxes."""
+    table = {}
+    cells = [
+        (side, boxes)
+        for side in TABLE_SIDES
+        for boxes in range(1, min(TABLE_BOXES, most_boxes(side, side)) + 1)
+    ]
+    with bar("rating") as show:
+        for number, (side, boxes) in enumerate(cells):
+            show(number, len(cells))
+            efforts = guided_efforts(synthesize(TABLE_BOARDS, side, side, boxes, seed=2**32))
+            table[f"{side}x{side}x{boxes}"] = np.percentile(efforts, [25, 50, 75]).round(2).tolist()
+    made_by = {"made_by": "python benchmarks/rating.py --table", "boards": TABLE_BOARDS}
+    with atomic_file(out) as file:
+        file.write(f"{json.dumps(made_by | {'guided': table})}\n".encode())
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "levels", type=Path, help="the folder of Boxoban's levels, or with --picture any boards"
+        "levels", nargs="?", type=Path, help="the folder of Boxoban's levels, or with --picture any boards"
     )
     parser.add_argument("--summary", type=Path, help="write the summary of medium/train to this file instead")
     parser.add_argument("--picture", type=Path, help="draw the boards on which the two disagree most instead")
+    parser.add_argument(
+        "--guided", action="store_true", help="compare the guided effort with the others instead"
+    )
+    parser.add_argument(
+        "--table", type=Path, help="write the references by size and boxes to this file instead"
+    )
     given = parser.parse_args()
-    if given.summary:
+    if given.levels is None and given.table is None:
+        parser.error("expected the folder of Boxoban's levels")
+    if given.table:
+        write_table(given.table)
+    elif given.guided:
+        show_guided(given.levels)
+    elif given.summary:
         write_summary(read_boards(str(given.levels / "medium" / "train")), given.summary)
     elif given.picture:
         draw_disagreements(read_boards(str(given.levels)), given.picture)

@@ -27,6 +27,23 @@ struct Maze {
     Cell wall() const { return static_cast<Cell>(cells); }
 };
 
+// Gives the cells of maze.place their neighbours. `number` has the number of every cell of the grid, walls the wall's.
+inline void link_cells(Maze& maze, const std::vector<Cell>& number, int height, int width) {
+    maze.cells = static_cast<int>(maze.place.size());
+    maze.next.assign(maze.cells + 1, {maze.wall(), maze.wall(), maze.wall(), maze.wall()});
+    maze.ring.resize(maze.cells + 1);
+    for (auto& ring : maze.ring) ring.fill(maze.wall());
+    constexpr int ROW[8] = {-1, -1, 0, 1, 1, 1, 0, -1}, COLUMN[8] = {0, 1, 1, 1, 0, -1, -1, -1};
+    for (int cell = 0; cell < maze.cells; ++cell) {
+        const int c = maze.place[cell], row = c / width, column = c % width;
+        for (int i = 0; i < 8; ++i) {
+            const int r1 = row + ROW[i], c1 = column + COLUMN[i];
+            if (r1 >= 0 && r1 < height && c1 >= 0 && c1 < width) maze.ring[cell][i] = number[r1 * width + c1];
+        }
+        maze.next[cell] = {maze.ring[cell][0], maze.ring[cell][4], maze.ring[cell][6], maze.ring[cell][2]};
+    }
+}
+
 template <int N>
 Maze make_maze(const Board<N>& board) {
     Maze maze;
@@ -37,20 +54,11 @@ Maze make_maze(const Board<N>& board) {
         number[c] = static_cast<Cell>(maze.place.size());
         maze.place.push_back(static_cast<Cell>(c));
     });
-    maze.next.assign(maze.cells + 1, {maze.wall(), maze.wall(), maze.wall(), maze.wall()});
-    maze.ring.resize(maze.cells + 1);
-    for (auto& ring : maze.ring) ring.fill(maze.wall());
+    link_cells(maze, number, board.height, board.width);
     maze.goal.assign(maze.cells + 1, 0);
     maze.live.assign(maze.cells + 1, 0);
-    constexpr int ROW[8] = {-1, -1, 0, 1, 1, 1, 0, -1}, COLUMN[8] = {0, 1, 1, 1, 0, -1, -1, -1};
     for (int cell = 0; cell < maze.cells; ++cell) {
-        const int c = maze.place[cell], row = c / board.width, column = c % board.width;
-        for (int i = 0; i < 8; ++i) {
-            const int r1 = row + ROW[i], c1 = column + COLUMN[i];
-            if (r1 >= 0 && r1 < board.height && c1 >= 0 && c1 < board.width)
-                maze.ring[cell][i] = number[r1 * board.width + c1];
-        }
-        maze.next[cell] = {maze.ring[cell][0], maze.ring[cell][4], maze.ring[cell][6], maze.ring[cell][2]};
+        const int c = maze.place[cell];
         maze.goal[cell] = board.goals.has(c);
         maze.live[cell] = board.live.has(c);
         if (maze.goal[cell]) maze.goals.push_back(static_cast<Cell>(cell));

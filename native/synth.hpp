@@ -1,328 +1,295 @@
-// Synthetic boards, solvable by construction: a room is carved, boxes stand on its goals, and a beam search plays
-// backwards from there, pulling the boxes away. Every pull reversed is a legal push.
+// Synthetic boards, solvable by construction: boxes stand on the goals of a room, and a beam search pulls them away.
+// Every pull reversed is a legal push.
 #pragma once
 
-#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <optional>
 #include <unordered_set>
-#include <vector>
 
 #include "solve.hpp"
+#include "synth_one_by_one.hpp"
+#include "synth_room.hpp"
 
 namespace maskoban::synth {
-
-// SplitMix64. A board has a generator of its own, so it is the same whatever is made beside it.
-class Random {
-public:
-    Random(std::uint64_t seed, std::uint64_t number) : state_(seed) {
-        state_ = next() ^ number;
-        state_ = next();
-    }
-    std::uint64_t next() {
-        std::uint64_t z = state_ += 0x9e3779b97f4a7c15u;
-        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-        z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-        return z ^ z >> 31;
-    }
-    Random fork() { return Random(next(), 0); }
-    double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }
-    int below(int n) { return static_cast<int>(uniform() * n); }
-    int between(int low, int high) { return low + below(high - low + 1); }
-    bool chance(double p) { return uniform() < p; }
-    template <class T>
-    const T& pick(const std::vector<T>& values) { return values[below(static_cast<int>(values.size()))]; }
-
-private:
-    std::uint64_t state_;
-};
-
-struct Recipe {
-    int height, width, boxes;
-    double walls;  // mean share of wall inside the border
-};
 
 struct Drawn {
     std::vector<std::uint8_t> tokens;
     int crowded = 0;  // boxes that stand on goals, and the player if it must
+    bool one_by_one = false;
 };
 
 // With more boxes than this, boards are slow to make and to judge: the first few rooms must do.
 inline constexpr int MANY = 8;
 
-// Which cells are floor, row by row. The border is wall.
-using Room = std::vector<std::uint8_t>;
+// Up to this product of cells and boxes a beam of single pulls is nearly a breadth-first search, whose last positions
+// need the most pushes. Beyond, it would see a tiny part of each layer, and positions are chosen by their energy.
+inline constexpr int SMALL = 256;
+
+// The maze of a room, without boxes. Boxes may stand on every cell.
+inline Maze make_maze(const Floor& floor, int height, int width) {
+    Maze maze;
+    maze.cells = static_cast<int>(std::count(floor.begin(), floor.end(), 1));
+    std::vector<Cell> number(floor.size(), maze.wall());
+    for (std::size_t c = 0; c < floor.size(); ++c) {
+        if (!floor[c]) continue;
+        number[c] = static_cast<Cell>(maze.place.size());
+        maze.place.push_back(static_cast<Cell>(c));
+    }
+    link_cells(maze, number, height, width);
+    maze.goal.assign(maze.cells + 1, 0);
+    maze.live.assign(maze.cells + 1, 1);
+    return maze;
+}
 
 class Maker {
 public:
-    Maker(const Recipe& recipe, Random random) : recipe_(recipe), random_(random), width_(recipe.width) {
-        for (int row = 1; row + 1 < recipe.height; ++row)
-            for (int column = 1; column + 1 < width_; ++column) interior_.push_back(row * width_ + column);
-        steps_ = {-width_, width_, -1, 1};
-    }
+    Maker(const Recipe& recipe, Random random)
+        : recipe_(recipe), random_(random), floor_(Carver(recipe, random_).carve()),
+          maze_(make_maze(floor_, recipe.height, recipe.width)), field_(maze_) {}
 
     // The board of one room, or none where no box can be pulled in it.
     std::optional<Drawn> board() {
-        carve();
         if (!place_goals()) return std::nullopt;
         return pull();
     }
 
 private:
-    int cells() const { return recipe_.height * width_; }
-    bool inside(int cell) const {
-        const int row = cell / width_, column = cell % width_;
-        return row > 0 && row < recipe_.height - 1 && column > 0 && column < width_ - 1;
-    }
-    int floor_neighbours(int cell) const {
-        int count = 0;
-        for (int step : steps_) count += room_[cell + step];
-        return count;
-    }
+    struct Candidate {
+        Position position;
+        double energy;
+    };
 
-    // ---- The room
-
-    void carve() {
-        room_.assign(cells(), 0);
-        const int all = static_cast<int>(interior_.size());
-        const double share = 1 - recipe_.walls * (0.75 + 0.5 * random_.uniform());  // rooms vary in size
-        target_ = std::clamp(static_cast<int>(all * share + 0.5), std::min(4 * recipe_.boxes + 4, all), all);
-        floor_ = 0;
-        const double style = random_.uniform();
-        if (style < 0.6) carve_walk();
-        else if (style < 0.8) carve_chambers();
-        else carve_pillars();
-        fill_dead_ends();
-    }
-
-    void open(int cell) {
-        if (!inside(cell) || room_[cell]) return;
-        room_[cell] = 1;
-        ++floor_;
-    }
-
-    // A walk that opens a small patch around every step.
-    void carve_walk() {
-        const std::vector<std::vector<int>> patches{
-            {0}, {-1, 0, 1}, {-width_, 0, width_}, {0, 1, width_}, {0, -1, -width_}, {0, 1, width_, width_ + 1}};
-        int cell = random_.pick(interior_), step = steps_[random_.below(4)];
-        for (int taken = 0; floor_ < target_ && taken < 50 * cells(); ++taken) {
-            for (int offset : random_.pick(patches)) open(cell + offset);
-            while (random_.chance(0.35) || !inside(cell + step)) step = steps_[random_.below(4)];
-            cell += step;
-        }
-    }
-
-    // Small chambers, each joined to the one before by a corridor.
-    void carve_chambers() {
-        int from = random_.pick(interior_);
-        open(from);
-        while (floor_ < target_) {
-            const int to = random_.pick(interior_);
-            const int height = random_.between(1, 4), width = random_.between(2, 4);
-            for (int row = 0; row < height; ++row)
-                for (int column = 0; column < width; ++column)
-                    if (to % width_ + column < width_) open_in_grid(to + row * width_ + column);
-            bool upright = random_.chance(0.5);
-            while (from != to) {  // an L: all rows first, or all columns first
-                const int rows = to / width_ - from / width_, columns = to % width_ - from % width_;
-                const bool by_row = upright ? rows != 0 : columns == 0;
-                from += by_row ? (rows > 0 ? width_ : -width_) : (columns > 0 ? 1 : -1);
-                open(from);
-            }
-        }
-    }
-    void open_in_grid(int cell) {
-        if (cell < cells()) open(cell);
-    }
-
-    // A hall into which pieces of wall are set as long as it stays connected.
-    void carve_pillars() {
-        for (int cell : interior_) open(cell);
-        const std::vector<std::vector<int>> pieces{{0}, {0, 1}, {0, width_}, {0, 1, 2}, {0, width_, 2 * width_}, {0, 1, width_}};
-        for (int tries = 0; floor_ > target_ && tries < 20 * cells(); ++tries) {
-            const int at = random_.pick(interior_);
-            std::vector<int> closed;
-            for (int offset : random_.pick(pieces))
-                if (at + offset < cells() && inside(at + offset) && room_[at + offset]) closed.push_back(at + offset);
-            for (int cell : closed) room_[cell] = 0;
-            floor_ -= static_cast<int>(closed.size());
-            if (closed.empty() || connected()) continue;
-            for (int cell : closed) room_[cell] = 1;
-            floor_ += static_cast<int>(closed.size());
-        }
-    }
-    bool connected() {
-        for (int cell : interior_)
-            if (room_[cell]) return flood(cell, {}) == floor_;
-        return false;
-    }
-
-    // No box is ever pushed into the end of a corridor and out again: most ends are filled.
-    void fill_dead_ends() {
-        for (bool again = true; again;) {
-            again = false;
-            for (int cell : interior_) {
-                if (!room_[cell] || floor_neighbours(cell) > 1 || floor_ <= 3 * recipe_.boxes + 2) continue;
-                if (random_.chance(0.4)) continue;
-                room_[cell] = 0;
-                --floor_;
-                again = true;
-            }
-        }
-    }
+    int interior() const { return (recipe_.height - 2) * (recipe_.width - 2); }
+    bool small() const { return interior() * recipe_.boxes <= SMALL || recipe_.boxes > MANY; }
 
     // ---- The goals
 
-    // On cells a box can be pulled from, at times close together.
+    // On cells a box can be pulled from, scattered or close together.
     bool place_goals() {
-        std::vector<int> places;
-        for (int cell : interior_) {
-            if (!room_[cell]) continue;
-            for (int step : steps_)
-                if (room_[cell + step] && room_[cell + 2 * step]) {
-                    places.push_back(cell);
-                    break;
-                }
-        }
-        goals_.clear();
-        if (static_cast<int>(places.size()) < recipe_.boxes) return false;
-        const bool close = random_.chance(0.25);
-        while (static_cast<int>(goals_.size()) < recipe_.boxes) {
-            int chosen = random_.below(static_cast<int>(places.size()));
-            for (int tries = 0; close && !goals_.empty() && tries < 3; ++tries) {
-                const int other = random_.below(static_cast<int>(places.size()));
-                if (distance(places[other], goals_[0]) < distance(places[chosen], goals_[0])) chosen = other;
+        std::vector<Cell> places;
+        for (int c = 0; c < maze_.cells; ++c)
+            for (int d = 0; d < 4; ++d) {
+                const Cell next = maze_.next[c][d];
+                if (next == maze_.wall() || maze_.next[next][d] == maze_.wall()) continue;
+                places.push_back(static_cast<Cell>(c));
+                break;
             }
-            goals_.push_back(places[chosen]);
+        if (static_cast<int>(places.size()) < recipe_.boxes) return false;
+        const double style = random_.uniform();
+        const int draws = style < 0.6 ? 1 : style < 0.85 ? 4 : 10;  // the nearest to the first goal of so many
+        while (static_cast<int>(maze_.goals.size()) < recipe_.boxes) {
+            int chosen = random_.below(static_cast<int>(places.size()));
+            for (int i = 1; i < draws && !maze_.goals.empty(); ++i) {
+                const int other = random_.below(static_cast<int>(places.size()));
+                if (distance(places[other], maze_.goals[0]) < distance(places[chosen], maze_.goals[0])) chosen = other;
+            }
+            maze_.goals.push_back(places[chosen]);
+            maze_.goal[places[chosen]] = 1;
             places.erase(places.begin() + chosen);
         }
-        goal_.assign(cells(), 0);
-        for (int cell : goals_) goal_[cell] = 1;
+        for (Cell goal : maze_.goals) distances_.push_back(find_distances(goal));
         return true;
     }
-    int distance(int a, int b) const {
-        return std::abs(a / width_ - b / width_) + std::abs(a % width_ - b % width_);
+    int distance(Cell a, Cell b) const {
+        const int p = maze_.place[a], q = maze_.place[b], width = recipe_.width;
+        return std::abs(p / width - q / width) + std::abs(p % width - q % width);
+    }
+
+    // The fewest pushes of a lone box from each cell to a goal, wherever the player may stand.
+    std::vector<int> find_distances(Cell goal) const {
+        std::vector<int> pushes(maze_.cells, FAR);
+        std::vector<Cell> queue{goal};
+        pushes[goal] = 0;
+        for (std::size_t head = 0; head < queue.size(); ++head)
+            for (int d = 0; d < 4; ++d) {
+                const Cell to = maze_.next[queue[head]][d];
+                if (to == maze_.wall() || pushes[to] != FAR || maze_.next[to][d] == maze_.wall()) continue;
+                pushes[to] = pushes[queue[head]] + 1;
+                queue.push_back(to);
+            }
+        return pushes;
     }
 
     // ---- The pulls
 
-    struct Position {
-        std::vector<int> boxes;
-        int player;  // lowest cell it can walk to
-    };
-    bool reached(int cell) const { return reach_[cell] == stamp_; }
-
-    // Marks the cells the player can walk to from a cell; how many there are. lowest_ is the first of them.
-    int flood(int from, const std::vector<int>& boxes) {
-        if (reach_.empty()) reach_.assign(cells(), 0);
-        ++stamp_;
-        for (int box : boxes) reach_[box] = -stamp_;
-        stack_.assign(1, from);
-        reach_[from] = stamp_;
-        lowest_ = from;
-        int count = 0;
-        while (!stack_.empty()) {
-            const int cell = stack_.back();
-            stack_.pop_back();
-            ++count;
-            lowest_ = std::min(lowest_, cell);
-            for (int step : steps_) {
-                const int next = cell + step;
-                if (!room_[next] || reach_[next] == stamp_ || reach_[next] == -stamp_) continue;
-                reach_[next] = stamp_;
-                stack_.push_back(next);
-            }
-        }
-        return count;
-    }
-
-    // A wide beam is nearly a breadth-first search, whose last positions need the most pushes.
     std::optional<Drawn> pull() {
-        const std::size_t width = std::clamp<std::size_t>(25'600 / interior_.size(), 4, 400);
-        const int deepest = 12 + 8 * recipe_.boxes;
-        seen_.clear();
-        std::vector<Position> beam, next, ends;  // ends: the least crowded position of every depth
-        for (int cell : interior_) {             // every region the player may end in
-            if (!room_[cell] || goal_[cell]) continue;
-            flood(cell, goals_);
-            add({goals_, lowest_}, beam);
-        }
+        const std::size_t width = small() ? std::clamp(25'600 / interior(), 4, 400) : std::clamp(6'000 / interior(), 8, 32);
+        const int deepest = small() ? 12 + 8 * recipe_.boxes : 6 * recipe_.boxes;
+        std::vector<Candidate> beam = starts(), next;
+        std::vector<Position> ends;  // the least crowded position of every depth
         int least = recipe_.boxes + 1;
         for (int depth = 1; depth <= deepest && !beam.empty(); ++depth) {
             next.clear();
-            for (const Position& p : beam) add_pulls(p, next);
-            for (std::size_t kept = 0; kept < std::min(next.size(), width); ++kept)  // a random choice
-                std::swap(next[kept], next[kept + random_.below(static_cast<int>(next.size() - kept))]);
-            next.resize(std::min(next.size(), width));
+            if (small()) add_pulls(beam, next);
+            else add_long_pulls(beam, next, 3 * width);
+            keep(next, width);
             const Position* end = nullptr;
-            for (const Position& p : next) {
-                const int count = crowded(p);
+            for (const Candidate& candidate : next) {
+                const int count = crowded(candidate.position);
                 if (count > least || (count == least && end != nullptr)) continue;
                 if (count < least) ends.clear();
                 least = count;
-                end = &p;
+                end = &candidate.position;
             }
             if (end != nullptr) ends.push_back(*end);
+            if (!small() && least > 0 && 2 * depth > deepest) return std::nullopt;
             std::swap(beam, next);
         }
         if (ends.empty()) return std::nullopt;
         const double depth = 0.7 + 0.3 * random_.uniform();
-        return Drawn{draw(ends[static_cast<std::size_t>(depth * static_cast<double>(ends.size()))]), least};
+        const Position& end = ends[static_cast<std::size_t>(depth * static_cast<double>(ends.size()))];
+        field_.clear();
+        const bool one_by_one = recipe_.boxes <= MANY && OneByOne(maze_, field_).solves(end);
+        return Drawn{draw(end), least, one_by_one};
     }
 
-    void add_pulls(const Position& p, std::vector<Position>& next) {
-        flood(p.player, p.boxes);
-        pulls_.clear();  // all of them first: the flood of the next position overwrites the marks
-        for (int i = 0; i < recipe_.boxes; ++i)
-            for (int step : steps_)
-                if (reached(p.boxes[i] + step) && reached(p.boxes[i] + 2 * step)) pulls_.push_back({i, step});
-        for (const auto& [box, step] : pulls_) {
-            Position after = p;
-            after.boxes[box] += step;
-            flood(after.boxes[box] + step, after.boxes);
-            after.player = lowest_;
-            add(std::move(after), next);
+    // All boxes on goals, and every region the player may end in.
+    std::vector<Candidate> starts() {
+        std::vector<Candidate> found;
+        for (int c = 0; c < maze_.cells; ++c)
+            if (!maze_.goal[c]) add({maze_.goals, static_cast<Cell>(c)}, found);
+        return found;
+    }
+
+    // Every single pull.
+    void add_pulls(const std::vector<Candidate>& beam, std::vector<Candidate>& next) {
+        std::vector<std::pair<int, Direction>> pulls;  // first all of them: the next position floods anew
+        for (const auto& [position, energy] : beam) {
+            pulls.clear();
+            field_.set(position.boxes);
+            field_.flood(position.player);
+            for (int box = 0; box < recipe_.boxes; ++box)
+                for (Direction d : DIRECTIONS) {
+                    const Cell to = maze_.next[position.boxes[box]][d];
+                    if (field_.reached(to) && field_.reached(maze_.next[to][d])) pulls.emplace_back(box, d);
+                }
+            for (const auto& [box, d] : pulls) add_pull(position, box, maze_.next[position.boxes[box]][d], d, next);
         }
     }
 
-    // Adds a position not seen before. The same cells with boxes changed round are the same position.
-    void add(Position p, std::vector<Position>& positions) {
-        std::uint64_t identity = Random(2, p.player).next();
-        for (int box : p.boxes) identity += Random(1, box).next();
-        if (seen_.insert(identity).second) positions.push_back(std::move(p));
+    // So many long pulls, at random.
+    void add_long_pulls(const std::vector<Candidate>& beam, std::vector<Candidate>& next, std::size_t tries) {
+        for (std::size_t i = 0; i < tries; ++i) {
+            const Position& from = random_.pick(beam).position;
+            const int box = random_.below(recipe_.boxes);
+            field_.set(from.boxes);
+            field_.flood(from.player);
+            const std::uint8_t sides = field_.sides(from.boxes[box]);
+            if (sides == 0) continue;
+            field_.walk_box<true>(from.boxes[box], sides, [](const Stop&, int) { return true; });
+            const auto& stops = field_.stops();  // the first is where the box stands
+            if (stops.size() == 1) continue;
+            const Stop stop = stops[1 + random_.below(static_cast<int>(stops.size()) - 1)];
+            add_pull(from, box, stop.cell, stop.along, next);
+        }
     }
 
-    int crowded(const Position& p) {
-        const auto on_goal = std::count_if(p.boxes.begin(), p.boxes.end(), [&](int box) { return goal_[box]; });
-        return static_cast<int>(on_goal) + (on_goal == 0 && goal_[places(p)[0]]);
+    void add_pull(const Position& from, int box, Cell to, int along, std::vector<Candidate>& next) {
+        Position after = from;
+        after.boxes[box] = to;
+        after.player = maze_.next[to][along];
+        add(std::move(after), next);
+    }
+
+    // Adds a position not seen before. The same cells with boxes changed round are the same position.
+    void add(Position position, std::vector<Candidate>& candidates) {
+        field_.set(position.boxes);
+        position.player = field_.flood(position.player);
+        std::uint64_t identity = Random(2, position.player).next();
+        for (Cell box : position.boxes) identity += Random(1, box).next();
+        if (!seen_.insert(identity).second) return;
+        const double e = small() ? 0 : energy(position);
+        candidates.push_back({std::move(position), e});
+    }
+
+    // Keeps so many: on small boards any, on others those of low energy.
+    void keep(std::vector<Candidate>& next, std::size_t width) {
+        for (std::size_t kept = 0; kept < std::min(next.size(), width); ++kept)
+            std::swap(next[kept], next[kept + random_.below(static_cast<int>(next.size() - kept))]);
+        if (!small())
+            std::sort(next.begin(), next.end(), [](const Candidate& a, const Candidate& b) { return a.energy < b.energy; });
+        next.resize(std::min(next.size(), width));
+    }
+
+    // Low where boxes block each other and are far from the goals. A little chance keeps the beam diverse.
+    double energy(const Position& position) {
+        const double far = FAR_ENOUGH + (interior() - 64) / 66.0;
+        const double pushes = std::min<double>(least_pushes(position), far * recipe_.boxes);
+        const double gumbel = -std::log(-std::log(random_.uniform() + 1e-300) + 1e-300);
+        return 3.0 * deliverable(position) + 2.0 * on_goals(position) - 0.3 * pushes - NOISE * gumbel;
+    }
+
+    // How many boxes can be pushed to a goal while the others stand still.
+    int deliverable(const Position& position) {
+        int count = 0;
+        field_.set(position.boxes);
+        field_.flood(position.player);
+        sides_.clear();
+        for (Cell box : position.boxes) sides_.push_back(field_.sides(box));  // now: a walk floods anew
+        for (int i = 0; i < recipe_.boxes; ++i)
+            if (sides_[i] != 0)
+                field_.walk_box<false>(position.boxes[i], sides_[i], [&](const Stop& stop, int) {
+                    count += maze_.goal[stop.cell];
+                    return !maze_.goal[stop.cell];
+                });
+        return count;
+    }
+
+    // A lower bound: every box takes the nearest goal, every goal the nearest box.
+    int least_pushes(const Position& position) const {
+        int of_boxes = 0, of_goals = 0;
+        for (Cell box : position.boxes) {
+            int least = FAR;
+            for (const auto& pushes : distances_) least = std::min(least, pushes[box]);
+            of_boxes += least;
+        }
+        for (const auto& pushes : distances_) {
+            int least = FAR;
+            for (Cell box : position.boxes) least = std::min(least, pushes[box]);
+            of_goals += least;
+        }
+        return std::max(of_boxes, of_goals);
+    }
+
+    int on_goals(const Position& position) const {
+        return static_cast<int>(
+            std::count_if(position.boxes.begin(), position.boxes.end(), [&](Cell box) { return maze_.goal[box]; }));
+    }
+    int crowded(const Position& position) {
+        const int boxes = on_goals(position);
+        return boxes + (boxes == 0 && maze_.goal[places(position)[0]]);
     }
 
     // Where the player may start: cells it can walk to, those off the goals if there are any.
-    std::vector<int> places(const Position& p) {
-        flood(p.player, p.boxes);
-        std::vector<int> off, on;
-        for (int cell : interior_)
-            if (reached(cell)) (goal_[cell] ? on : off).push_back(cell);
+    std::vector<Cell> places(const Position& position) {
+        field_.set(position.boxes);
+        field_.flood(position.player);
+        std::vector<Cell> off, on;
+        for (int c = 0; c < maze_.cells; ++c)
+            if (field_.reached(static_cast<Cell>(c))) (maze_.goal[c] ? on : off).push_back(static_cast<Cell>(c));
         return off.empty() ? on : off;
     }
 
-    std::vector<std::uint8_t> draw(const Position& p) {
-        std::vector<std::uint8_t> tokens(cells(), WALL);
-        for (int cell : interior_)
-            if (room_[cell]) tokens[cell] = goal_[cell] ? GOAL : FLOOR;
-        for (int box : p.boxes) tokens[box] = goal_[box] ? BOX_ON_GOAL : BOX;
-        const int player = random_.pick(places(p));
-        tokens[player] = goal_[player] ? PLAYER_ON_GOAL : PLAYER;
+    std::vector<std::uint8_t> draw(const Position& position) {
+        std::vector<std::uint8_t> tokens(floor_.size(), WALL);
+        for (int c = 0; c < maze_.cells; ++c) tokens[maze_.place[c]] = maze_.goal[c] ? GOAL : FLOOR;
+        for (Cell box : position.boxes) tokens[maze_.place[box]] = maze_.goal[box] ? BOX_ON_GOAL : BOX;
+        const Cell player = random_.pick(places(position));
+        tokens[maze_.place[player]] = maze_.goal[player] ? PLAYER_ON_GOAL : PLAYER;
         return tokens;
     }
 
+    static constexpr int FAR = 1 << 20;
+    static constexpr double FAR_ENOUGH = 5, NOISE = 0.7;  // pushes a box at 10x10; in units of energy
+
     const Recipe& recipe_;
     Random random_;
-    int width_, target_ = 0, floor_ = 0, lowest_ = 0, stamp_ = 0;
-    std::vector<int> interior_, steps_, goals_, stack_, reach_;
-    std::vector<std::pair<int, int>> pulls_;  // the box, the step
-    Room room_, goal_;
+    Floor floor_;
+    Maze maze_;
+    Field field_;
+    std::vector<std::vector<int>> distances_;  // of each goal
+    std::vector<std::uint8_t> sides_;
     std::unordered_set<std::uint64_t> seen_;
 };
 
@@ -330,10 +297,10 @@ private:
 inline bool trivial(const Drawn& drawn, const Recipe& recipe, Random& random, Worker& worker, const Poll& poll) {
     constexpr double KEPT = 0.4;  // of those delivered one by one: Boxoban's medium levels are 37 % such
     if (recipe.boxes > MANY) return false;
+    if (drawn.one_by_one && !random.chance(KEPT)) return true;
     const Grid grid{drawn.tokens.data(), recipe.height, recipe.width};
-    const Outcome found = solve(grid, Mode::DECOMPOSED, Limits{20'000}, worker, poll);
-    if (found.verdict != SOLVED) return false;
-    return 2 * found.pushes < 5 * recipe.boxes || (found.boxes_at_once == 1 && !random.chance(KEPT));
+    const Outcome found = solve(grid, Mode::ANY, Limits{20'000}, worker, poll);
+    return found.verdict == SOLVED && 2 * found.pushes < 5 * recipe.boxes;
 }
 
 // The board of a number: the first that is neither crowded nor trivial, else the least crowded. Empty if none is found.

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from maskoban.boards.synth import synthesize
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, GOAL, PLAYER, PLAYER_ON_GOAL, SYMBOLS, WALL, Tokens
 from maskoban.errors import MaskobanError
-from maskoban.solving import solve, solve_many
+from maskoban.solving import Limits, solve, solve_many
 
 
 def count(boards: Tokens, *tiles: int) -> Tokens:
@@ -60,14 +60,24 @@ def test_the_largest_board_with_many_boxes() -> None:
 
 def test_boards_are_like_the_corpus() -> None:
     boards = synthesize(400, seed=3)
-    assert 66.5 < count(boards, WALL).mean() < 70.5  # Boxoban's mean is 68.6
+    assert 66 < count(boards, WALL).mean() < 71  # Boxoban's mean is 68.6
     assert count(boards, BOX_ON_GOAL, PLAYER_ON_GOAL).sum() == 0  # and nothing starts on a goal there
     assert len(np.unique(boards, axis=0)) == 400
     results = solve_many(boards, mode="decomposed", solutions=False)
     assert results.solved.all()
-    assert results.pushes.min() >= 10  # 2.5 a box
+    assert results.pushes.min() >= 8  # 2.5 a box in the solution of mode any
     assert 20 < np.median(results.expanded) < 60  # Boxoban's medium levels: 32
-    assert 0.25 < (results.boxes_at_once == 1).mean() < 0.45  # and 37 %
+    assert 0.25 < (results.boxes_at_once == 1).mean() < 0.5  # and 37 %
+
+
+@pytest.mark.parametrize(("side", "boxes", "most"), [(12, 5, 0.7), (14, 6, 0.7)])
+def test_boxes_of_large_boards_block_each_other(side: int, boxes: int, most: float) -> None:
+    """Before positions were chosen by energy, 80 % of boards of 14x14 could be solved box by box."""
+    boards = synthesize(16, side, side, boxes, seed=1)
+    groups = solve_many(boards, "decomposed", limits=Limits(states=50_000), solutions=False)
+    assert (groups.boxes_at_once == 1).mean() < most
+    floor = (boards != WALL).any(1).sum(1), (boards != WALL).any(2).sum(1)
+    assert all((4 * used >= 3 * (side - 2)).mean() > 0.9 for used in floor)  # little of the board is unused
 
 
 def test_walls_are_a_matter_of_taste() -> None:
@@ -87,11 +97,11 @@ def test_the_same_seed_gives_this_very_board_on_every_machine() -> None:
     board = synthesize(1, 7, 9, 2, seed=7, threads=2)[0]
     assert ["".join(SYMBOLS[tile] for tile in row) for row in board] == [
         "#########",
-        "##      #",
-        "##.$ ####",
-        "###$  . #",
-        "###  #@ #",
-        "###  ####",
+        "#   ..  #",
+        "## @$$  #",
+        "#####   #",
+        "#####   #",
+        "#########",
         "#########",
     ]
 

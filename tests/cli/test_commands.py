@@ -22,6 +22,8 @@ from maskoban.cli.app import app, main
 from maskoban.cli.output import CHUNK, Output, progress_bar
 from maskoban.pictures import palette
 from maskoban.solving import solves
+from maskoban.solving.rating import guided_difficulty
+from maskoban.solving.reference import reference_of
 from tests.waiting import LIMIT
 
 EASY = Level.parse("######\n#@$ .#\n######")
@@ -189,19 +191,24 @@ def test_rate_says_a_word_and_its_reasons(easy: Path) -> None:
     code, (row,) = run_json("rate", easy)
     assert code == 0
     expected = {"verdict": "solved", "reason": "", "effort": 2, "pushes": 2, "moves": 2}
-    expected |= {"box_changes": 1, "box_lines": 1, "word": "easy", "limit_hit": None}
+    reference = reference_of(*EASY.shape, 1)
+    word = guided_difficulty(2, reference)
+    expected |= {"box_changes": 1, "box_lines": 1, "word": word, "limit_hit": None}
+    expected |= {"guided_effort": 2.0, "reference": reference.name}
     expected |= {"decomposed_effort": 2, "boxes_at_once": 1, "decomposed_word": "easy"}
     assert row == {"index": 0, "title": "", "board": str(EASY), "id": EASY.id, **expected}
     message = CliRunner().invoke(app, ["rate", str(easy)]).stdout
-    numbers = "effort 2  decomposed effort 2  boxes at once 1  pushes 2  moves 2  box changes 1  box lines 1"
-    assert message == f"    0  solved      easy    {numbers}\n"
+    numbers = (
+        "effort 2  guided effort 2.0  decomposed effort 2  boxes at once 1  pushes 2  moves 2  box changes 1"
+    )
+    assert message == f"    0  solved      {word:<6}  {numbers}  box lines 1  by {reference.name}\n"
 
 
 def test_rate_by_the_quarters_of_a_corpus(tmp_path: Path) -> None:
     boards = synthesize(60, 7, 7, 2, seed=1)
     np.savez(tmp_path / "levels.npz", boards=boards)
     _, found = run_json("rate", tmp_path / "levels.npz")
-    assert {row["word"] for row in found} == {"easy"}
+    assert {row["reference"] for row in found} == {"7x7 with 2 boxes"}
     _, found = run_json("rate", tmp_path / "levels.npz", "--corpus", tmp_path / "levels.npz")
     for key in ("word", "decomposed_word"):
         assert {row[key] for row in found} == {"easy", "medium", "hard", "expert"}

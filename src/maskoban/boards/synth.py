@@ -1,8 +1,9 @@
 """Synthetic boards: solvable by construction, made without a model. The work is done in ``native/synth.hpp``.
 
-A room is carved, boxes stand on its goals, and a beam search plays backwards from there. Every pull reversed is a legal
-push. The solver passes over trivial boards: fewer than 2.5 pushes a box, and most of those whose boxes can be delivered
-one after the other.
+A room is carved, boxes stand on its goals, and a beam search pulls them away. Every pull reversed is a legal push.
+Small boards keep any positions of a nearly breadth-first search; on large ones the beam keeps those whose boxes block
+each other and are far from the goals. Trivial boards are passed over: fewer than 2.5 pushes a box in the solver's
+solution, and most of those whose boxes can be delivered one after the other.
 """
 
 from __future__ import annotations
@@ -60,6 +61,15 @@ def synthesize(
             f"cannot make a {height}x{width} board with {count}: no room has space to move one"
         )
     return made.reshape(n, height, width)
+
+
+def most_boxes(height: int, width: int) -> int:
+    """The most boxes that a corpus of many sizes puts on a board: one for every 7 cells inside the border.
+
+    >>> most_boxes(5, 5), most_boxes(7, 7), most_boxes(10, 10)
+    (1, 3, 9)
+    """
+    return max((height - 2) * (width - 2) // 7, 1)
 
 
 def wall_share(height: int, width: int) -> float:

@@ -15,8 +15,9 @@ from maskoban.boards import FLOOR, WALL, Tokens, exact_ids, ids
 from maskoban.boards.tiles import board_texts, object_counts, tile_counts
 from maskoban.bulk.job import Job, Origin, Shard
 from maskoban.diffusion.model import Model
-from maskoban.solving import Limits, Result, count, difficulty_of, repair_many, solve_many
+from maskoban.solving import Limits, Result, count, repair_many, solve_many
 from maskoban.solving.filters import BoardFilter
+from maskoban.solving.rating import difficulties_with
 
 #: One array or list a column, by name. ``table.py`` describes them.
 Columns = dict[str, Any]
@@ -95,18 +96,20 @@ def _rate(boards: Tokens, results: list[Result], limits: Limits) -> Iterator[dic
     """Of every board the columns ``_RATED``; without a solution only the reason is known."""
     solved = [i for i, result in enumerate(results) if result.solved]
     fewest_pushes, plain_search = (
-        iter(solve_many(boards[solved], mode, threads=1, limits=limits)) for mode in ("pushes", "effort")
+        list(solve_many(boards[solved], mode, threads=1, limits=limits)) for mode in ("pushes", "effort")
     )
+    words = difficulties_with(dict(enumerate(plain_search)), boards[solved], threads=1)
+    rated = zip(fewest_pushes, plain_search, words, strict=True)
     for result in results:
         row: dict[str, Any] = dict.fromkeys(_RATED) | {"reason": result.reason or None}
         if result.solved:
-            best, effort = next(fewest_pushes), next(plain_search)
+            best, effort, word = next(rated)
             # Both searches end with the fewest pushes. Where both hit the limit, the first solution remains.
             solution = best.solution or effort.solution or result.solution
             counts = count(solution)
             row |= {"reason": effort.reason or best.reason or None, "solution": solution}
             row |= {"pushes": counts.pushes, "moves": counts.moves, "box_lines": counts.box_lines}
-            row["rating"] = difficulty_of(effort) or None
+            row["rating"] = word or None
             if effort.solved:
                 row["effort"] = effort.expanded
         yield row

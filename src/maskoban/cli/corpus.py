@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from maskoban.cli.options import Seed
+from maskoban.cli.options import Seed, Threads
 from maskoban.cli.output import Output, progress_bar
 
 corpus = typer.Typer(help="Fetch, pack, describe and make boards to learn from.", no_args_is_help=True)
@@ -83,28 +83,74 @@ def corpus_info(
 
 @corpus.command("synth")
 def corpus_synth(
-    out: Annotated[str, typer.Argument(help="File to write, in any format.")],
+    out: Annotated[str, typer.Argument(help="File to write, in any format; a folder with --sizes.")],
     n: Annotated[int, typer.Option("-n", "--boards", min=1, help="How many boards.")] = 1000,
     height: Annotated[int, typer.Option(help="Rows, with the border.")] = 10,
     width: Annotated[int, typer.Option(help="Columns, with the border.")] = 10,
-    boxes: Annotated[int, typer.Option(help="Boxes on each board.")] = 4,
+    boxes: Annotated[
+        str, typer.Option(help="Boxes on each board; with --sizes also a range like 1-8.")
+    ] = "4",
     walls: Annotated[
         float | None,
         typer.Option(show_default="by size", help="Share of wall inside the border; 0.52 at 10x10."),
     ] = None,
+    sizes: Annotated[
+        str | None,
+        typer.Option(
+            show_default="one size", help="Make a folder of many sizes with labels: 8x12 or 5x5-16x16."
+        ),
+    ] = None,
+    add: Annotated[
+        list[str] | None,
+        typer.Option(show_default="none", help="With --sizes: add the boards of this corpus. Repeatable."),
+    ] = None,
+    threads: Threads = None,
     seed: Seed = 0,
 ) -> None:
     """Make solvable boards by pulling boxes backwards from their goals; no model needed.
+
+    With --sizes every size and number of boxes gets the same number of boards, and
+    each board its labels; docs/datasets.md describes the folder. Duplicates are
+    left out. After an interruption the same command continues.
 
     \b
     Examples:
       maskoban corpus synth synth.npz -n 20000 --height 8 --width 8 --boxes 2
       maskoban corpus synth small.sok -n 10 --height 7 --width 7 --boxes 2
+      maskoban corpus synth mix --sizes 5x5-16x16 --boxes 1-8 -n 100000
     """
     from maskoban.boards import check_writable, write
     from maskoban.boards.synth import synthesize
+    from maskoban.errors import MaskobanError
 
+    if sizes is not None:
+        if (height, width, walls) != (10, 10, None):
+            raise MaskobanError("--sizes takes no --height, --width or --walls")
+        _corpus_of_sizes(out, n, sizes, boxes, tuple(add or ()), threads, seed)
+        return
+    if add:
+        raise MaskobanError("--add needs --sizes: a single file has no labels")
+    if not boxes.isdigit():
+        raise MaskobanError(f"--boxes: expected a number, got {boxes!r}; a range needs --sizes")
     check_writable(out)
     with progress_bar("synthesizing", Output(as_json=False)) as on_progress:
-        boards = synthesize(n, height, width, boxes, seed, walls=walls, on_progress=on_progress)
+        boards = synthesize(
+            n, height, width, int(boxes), seed, walls=walls, threads=threads, on_progress=on_progress
+        )
     write(out, boards)
+
+
+def _corpus_of_sizes(
+    out: str, n: int, sizes: str, boxes: str, add: tuple[str, ...], threads: int | None, seed: int
+) -> None:
+    from maskoban._util.signals import terminate_as_interrupt
+    from maskoban.solving.mixed_corpus import Mix, make_corpus, parse_boxes, parse_sizes
+
+    mix = Mix(n, *parse_sizes(sizes), parse_boxes(boxes), seed, add)
+    with terminate_as_interrupt():
+        try:
+            with progress_bar("synthesizing", Output(as_json=False)) as on_progress:
+                files = make_corpus(mix, out, threads, on_progress)
+        except KeyboardInterrupt:
+            raise KeyboardInterrupt(f"interrupted; the same command continues {out}") from None
+    print(f"{sum(files.values()):,} boards of {len(files)} sizes in {out}", file=sys.stderr)

@@ -172,7 +172,7 @@ def rate(
     corpus: Annotated[
         str | None,
         typer.Option(
-            show_default="Boxoban's medium training levels",
+            show_default="by size and boxes",
             help=f"Rate by the quarters of these levels (the first {REFERENCE_LEVELS:,} of them).",
         ),
     ] = None,
@@ -183,8 +183,11 @@ def rate(
 ) -> None:
     """Say how hard levels are: easy, medium, hard or expert, and why.
 
-    The word is the quarter of the reference levels in which the effort falls: the
-    states a plain breadth-first search expands. The decomposed effort counts what a
+    The word is the quarter of a reference of the level's size and number of boxes.
+    Levels of 10x10 with four boxes are rated by the effort of Boxoban's medium
+    levels: the states a plain breadth-first search expands. All others are rated by
+    the guided effort, the states a guided search expands, of synthetic boards; the
+    line names the reference. The decomposed effort counts what a
     player considers who delivers few boxes at a time; boxes at once is the largest
     number of boxes that have to be delivered together. The other numbers belong to
     a solution with the fewest pushes. The exit code is 1 where a level has no
@@ -192,7 +195,8 @@ def rate(
 
     Keys of --json: index (counted from 0), title, board (text), id, verdict,
     reason, effort, pushes, moves, box_changes, box_lines, word, limit_hit,
-    decomposed_effort, boxes_at_once, decomposed_word; null where not known.
+    decomposed_effort, boxes_at_once, decomposed_word, guided_effort, reference;
+    null where not known.
 
     \b
     Examples:
@@ -216,6 +220,7 @@ def rate(
             row = rating.as_json()
             shown = (
                 "effort",
+                "guided_effort",
                 "decomposed_effort",
                 "boxes_at_once",
                 "pushes",
@@ -223,7 +228,8 @@ def rate(
                 "box_changes",
                 "box_lines",
             )
-            output.add(index, level, row, f"{rating.difficulty:<6}  {_measures(row, shown)}")
+            by = f"  by {rating.reference}" if rating.reference else ""
+            output.add(index, level, row, f"{rating.difficulty:<6}  {_measures(row, shown)}{by}")
     output.finish(good={"solved"})
 
 

@@ -12,7 +12,7 @@ from maskoban.boards import BOX, BOX_ON_GOAL, WALL
 from maskoban.environment.levels import LevelSet, Progress, Supply
 from maskoban.errors import MaskobanError
 from maskoban.solving.filters import FILTER_LIMITS
-from maskoban.solving.rating import DIFFICULTIES, rate_many
+from maskoban.solving.rating import DIFFICULTIES, difficulties
 
 #: What a curriculum goes by: a name, a number for each level, or a function of (ended, solved) that returns weights.
 By: TypeAlias = "Literal['success', 'difficulty', 'boxes', 'size'] | ArrayLike | Weigh"
@@ -61,7 +61,7 @@ class Curriculum:
         boards = self.levels.boards
         if isinstance(by, str):
             if by == "difficulty":
-                words = [rating.difficulty for rating in rate_many(boards, limits=FILTER_LIMITS)]
+                words = difficulties(boards, FILTER_LIMITS)
                 return np.array([DIFFICULTIES.index(word) if word else len(DIFFICULTIES) for word in words])
             if by == "boxes":
                 return np.asarray(((boards == BOX) | (boards == BOX_ON_GOAL)).sum((1, 2)))

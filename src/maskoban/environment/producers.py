@@ -93,7 +93,7 @@ class ModelLevels:
 class SynthLevels:
     """Endless boards of ``maskoban corpus synth``: rooms of one size, with boxes pulled away from their goals.
 
-    They need no model, and about 10 ms each at 10x10 with four boxes.
+    They need no model, and about 20 ms each at 10x10 with four boxes.
 
     >>> SynthLevels(8, 8, boxes=2).shape
     (8, 8)

@@ -13,7 +13,15 @@ from maskoban.boards import Level, Tokens
 from maskoban.boards.geometry import group_by_shape
 from maskoban.boards.tiles import object_counts, tile_counts
 from maskoban.errors import MaskobanError
-from maskoban.solving.rating import DIFFICULTIES, MEASURES, Measure, Quartiles, difficulty_of, take
+from maskoban.solving.rating import (
+    DIFFICULTIES,
+    MEASURES,
+    Measure,
+    Quartiles,
+    difficulties,
+    difficulty_of,
+    take,
+)
 from maskoban.solving.solver import Limits, gather, solve_many
 
 #: The limits of the solver when it filters boards: far beyond the hardest of Boxoban's medium levels, and low
@@ -28,8 +36,8 @@ _BATCH = 512
 class BoardFilter:
     """Which boards to keep; the default keeps all.
 
-    ``boxes`` also requires as many goals, and one player. ``difficulty_by`` is the measure behind ``difficulty``,
-    and ``quartiles`` its reference in place of Boxoban's.
+    ``boxes`` also requires as many goals, and one player. By default ``difficulty`` is that of the reference of a
+    board's size; ``difficulty_by`` is another measure, and ``quartiles`` another reference.
 
     >>> str(BoardFilter(only_solvable=True, boxes=4)), bool(BoardFilter())
     ('solvable, 4 boxes', False)
@@ -77,6 +85,10 @@ class BoardFilter:
             left = left[solve_many(take(tokens, left), solutions=False, limits=FILTER_LIMITS).solved]
         if self.difficulty is not None:
             by = self.difficulty_by
+            if by == "effort" and self.quartiles is None:
+                words = difficulties(take(tokens, left), FILTER_LIMITS)
+                left = left[[word == self.difficulty for word in words]]
+                return np.isin(np.arange(len(tokens)), left)
             results = solve_many(take(tokens, left), by, solutions=False, limits=FILTER_LIMITS)
             left = left[[difficulty_of(each, by, self.quartiles) == self.difficulty for each in results]]
         return np.isin(np.arange(len(tokens)), left)

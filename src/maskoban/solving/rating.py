@@ -2,9 +2,10 @@
 
 Effort is the number of states a plain breadth-first push search expands before it finds a solution. Decomposed
 effort is the number of states that look promising to a player who delivers the boxes in groups as small as possible,
-one group after the other. docs/solver.md defines both. Either number becomes a difficulty: the quarter of a reference
-corpus in which it falls.
-The default reference is the 450,000 Boxoban medium training levels; benchmarks/rating.py makes its file.
+one group after the other. Guided effort counts the states of the guided search; it is defined at every size.
+docs/solver.md defines all three. A number becomes a difficulty: the quarter of a reference in which it falls. Boards of
+10x10 with four boxes are rated by the effort of the 450,000 Boxoban medium training levels, others by the guided effort
+of synthetic boards of their size; benchmarks/rating.py makes the files of both.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from numpy.typing import NDArray
 from maskoban._util.progress import OnProgress
 from maskoban.boards.tiles import WALL, Tokens
 from maskoban.errors import MaskobanError
+from maskoban.solving.reference import Reference, guided_efforts, references_of
 from maskoban.solving.replay import count
 from maskoban.solving.solver import LevelLike, LimitHit, Limits, Result, Results, gather, solve_many
 
@@ -49,7 +51,8 @@ class Rating:
 
     ``pushes``, ``moves``, ``box_changes`` and ``box_lines`` belong to one push-optimal solution. ``boxes_at_once`` is
     the size of the largest group that a player has to deliver together. ``verdict`` is the solver's; ``reason`` says
-    what stopped a search or is wrong with the board, ``limit_hit`` which limit stopped it.
+    what stopped a search or is wrong with the board, ``limit_hit`` which limit stopped it. ``reference`` names the
+    boards whose quarters give ``difficulty``; by guided effort, unless they are Boxoban's or the caller's.
     """
 
     verdict: str
@@ -64,6 +67,8 @@ class Rating:
     decomposed_effort: int = -1
     boxes_at_once: int = -1
     decomposed_difficulty: str = ""
+    guided_effort: float = -1
+    reference: str = ""
 
     def as_json(self) -> dict[str, Any]:
         """The fields by name, None where unknown; the keys of the difficulties end with ``word``.
@@ -96,13 +101,13 @@ def rate_many(
 ) -> list[Rating]:
     """`rate` for a whole batch on all cores: an (n, h, w) array, or levels of any sizes.
 
-    ``quartiles`` are those of `quartiles_of`, in place of Boxoban's.
+    ``quartiles`` are those of `quartiles_of`, in place of the reference of each board's size.
 
     >>> from maskoban.boards import Level
     >>> [rating.pushes for rating in rate_many([Level.parse("@$ ."), Level.parse("@$.")])]
     [2, 1]
     """
-    boards, quartiles = gather(boards), quartiles or boxoban_quartiles()
+    boards = gather(boards)
     n, report = len(boards), on_progress or (lambda done, total: None)
 
     def pass_progress(number: int) -> OnProgress:
@@ -122,8 +127,55 @@ def rate_many(
     for i, effort in zip(left.tolist(), efforts, strict=True):
         ratings[i] = Rating(effort.verdict, effort.reason, limit_hit=effort.limit_hit)
     for i, j, decomposed in zip(solved.tolist(), np.flatnonzero(known).tolist(), groups, strict=True):
-        ratings[i] = _rating(solutions[i], efforts[j], decomposed, quartiles)
+        ratings[i] = _rating(solutions[i], efforts[j], decomposed, quartiles or boxoban_quartiles())
+    if quartiles is None:
+        _rate_by_size(ratings, take(boards, solved), solved, threads)
     return ratings
+
+
+def _rate_by_size(
+    ratings: list[Rating], boards: Tokens | list[Tokens], places: NDArray[np.intp], threads: int | None
+) -> None:
+    """Add the guided efforts, and put the difficulties of the reference of each size in place of Boxoban's."""
+    efforts = guided_efforts(boards, threads)
+    for i, effort, reference in zip(places.tolist(), efforts.tolist(), references_of(boards), strict=True):
+        known = replace(ratings[i], guided_effort=effort, reference=reference.name)
+        if reference.measure == "guided":
+            known = replace(known, difficulty=guided_difficulty(effort, reference))
+        ratings[i] = known
+
+
+def difficulties(
+    boards: Tokens | list[Tokens], limits: Limits | None = None, threads: int | None = None
+) -> list[str]:
+    """The difficulty of every board by the reference of its size; empty where it is unknown.
+
+    >>> difficulties(np.array([[[2, 3, 1, 4]]], dtype=np.uint8))
+    ['easy']
+    """
+    plain = np.flatnonzero([reference.measure == "effort" for reference in references_of(boards)])
+    efforts = solve_many(take(boards, plain), "effort", threads, limits, solutions=False)
+    return difficulties_with(dict(zip(plain.tolist(), efforts, strict=True)), boards, threads)
+
+
+def difficulties_with(
+    efforts: Mapping[int, Result], boards: Tokens | list[Tokens], threads: int | None = None
+) -> list[str]:
+    """`difficulties` where the results of mode ``effort`` are known, at least those of boards rated by it."""
+    words, references = [""] * len(boards), references_of(boards)
+    guided = np.flatnonzero([reference.measure == "guided" for reference in references])
+    for i in set(range(len(boards))) - set(guided.tolist()):
+        words[i] = difficulty_of(efforts[i])
+    for i, effort in zip(
+        guided.tolist(), guided_efforts(take(boards, guided), threads).tolist(), strict=True
+    ):
+        words[i] = guided_difficulty(effort, references[i])
+    return words
+
+
+def guided_difficulty(effort: float, reference: Reference) -> str:
+    """The quarter of a reference in which a guided effort falls; empty where it is unknown."""
+    return "" if effort < 0 or reference.ends is None else DIFFICULTIES[bisect_left(reference.ends, effort)]
 
 
 def _decomposed_limits(limits: Limits | None) -> Limits:

@@ -1,0 +1,109 @@
+"""References by size and number of boxes, and the guided effort by which boards of every size are rated.
+
+Boards of 10x10 with four boxes are rated by the effort of Boxoban's medium levels, all others by the guided effort of
+synthetic boards. `maskoban corpus synth` makes these; benchmarks/rating.py writes their quartiles to
+size_references.json.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from maskoban._util.progress import OnProgress
+from maskoban.boards.geometry import group_by_shape, symmetries
+from maskoban.boards.tiles import Tokens, object_counts, tile_counts
+from maskoban.solving.solver import Limits, Results, solve_many
+
+#: The search for the guided effort stops after so many states in each of the eight symmetries.
+GUIDED_STATES = 5_000
+
+_SOLVABLE_OR_UNKNOWN = [Results.VERDICTS.index(verdict) for verdict in ("solved", "unknown")]
+
+
+@dataclass(frozen=True)
+class Reference:
+    """The quarters by which boards of one size and number of boxes are rated; ``ends`` are of the guided effort."""
+
+    name: str
+    measure: Literal["effort", "guided"]
+    ends: tuple[float, float, float] | None = None
+
+
+#: The reference of boards of Boxoban's size: the effort, by the quartiles of `boxoban_quartiles`.
+BOXOBAN = Reference("Boxoban medium", "effort")
+
+
+def reference_of(height: int, width: int, boxes: int) -> Reference:
+    """The reference of a size, or the nearest in the table: first by boxes, then by cells inside the border.
+
+    >>> reference_of(10, 10, 4).name
+    'Boxoban medium'
+    >>> reference_of(8, 8, 2).name, reference_of(7, 9, 2).name
+    ('8x8 with 2 boxes', '8x8 with 2 boxes, the nearest')
+    """
+    if (height, width, boxes) == (10, 10, 4):
+        return BOXOBAN
+    table = _table()
+
+    def gap(key: tuple[int, int, int]) -> tuple[int, int]:
+        return abs(key[2] - boxes), abs((key[0] - 2) * (key[1] - 2) - max(height - 2, 0) * max(width - 2, 0))
+
+    key = min(table, key=gap)
+    nearest = "" if key == (height, width, boxes) else ", the nearest"
+    count = "1 box" if key[2] == 1 else f"{key[2]} boxes"
+    return Reference(f"{key[0]}x{key[1]} with {count}{nearest}", "guided", table[key])
+
+
+@cache
+def _table() -> dict[tuple[int, int, int], tuple[float, float, float]]:
+    text = files("maskoban.solving").joinpath("size_references.json").read_text(encoding="utf-8")
+    table = {}
+    for key, (first, second, third) in json.loads(text)["guided"].items():
+        height, width, boxes = map(int, key.split("x"))
+        table[height, width, boxes] = (first, second, third)
+    return table
+
+
+def guided_efforts(
+    boards: Tokens | list[Tokens], threads: int | None = None, on_progress: OnProgress | None = None
+) -> NDArray[np.float64]:
+    """The guided effort of every board, -1 where it has none: it is unsolvable or malformed.
+
+    The geometric mean, over the eight symmetries of a board, of the states that mode `any` expands, at most
+    `GUIDED_STATES` each.
+
+    >>> guided_efforts(np.array([[[2, 3, 1, 4]]], dtype=np.uint8)).tolist()
+    [2.0]
+    """
+    found = np.full(len(boards), -1.0)
+    done, report = 0, on_progress or (lambda done, total: None)
+    for where, stack in group_by_shape(boards):
+        logs, solvable = np.zeros(len(stack)), np.ones(len(stack), np.bool_)
+        for number, turned in enumerate(symmetries(stack), 1):
+            limits = Limits(states=GUIDED_STATES)
+            results = solve_many(np.ascontiguousarray(turned), "any", threads, limits, solutions=False)
+            solvable &= np.isin(results.verdicts, _SOLVABLE_OR_UNKNOWN)
+            logs += np.log(np.maximum(results.expanded, 1))
+            report(done + len(stack) * number // 8, len(boards))
+        done += len(stack)
+        found[where] = np.where(solvable, np.round(np.exp(logs / 8), 2), -1.0)
+    return found
+
+
+def references_of(boards: Tokens | list[Tokens]) -> list[Reference]:
+    """The reference of every board."""
+    found: list[Reference] = [None] * len(boards)  # type: ignore[list-item]
+    for where, stack in group_by_shape(boards):
+        boxes, _, _ = object_counts(tile_counts(stack))
+        height, width = stack.shape[1:]
+        known = {count: reference_of(height, width, count) for count in np.unique(boxes).tolist()}
+        for index, count in zip(where, boxes.tolist(), strict=True):
+            found[index] = known[count]
+    return found
