@@ -112,6 +112,12 @@ def file_server(root: Path) -> Iterator[tuple[str, ThreadingHTTPServer]]:
 
 def cut_off(page: Page) -> None:
     """Wait until the browser keeps the page, then take its network away."""
-    page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.evaluate(
+        """async () => {
+            const { serviceWorker } = navigator;
+            await serviceWorker.ready;
+            if (!serviceWorker.controller)
+                await new Promise((resolve) => serviceWorker.addEventListener("controllerchange", resolve));
+        }"""
+    )
     page.context.set_offline(True)

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from maskoban.boards import Level
 from maskoban.solving import solve
 from tests.studio.browsing import ROOM, link, middle, person, play, shows
-from tests.studio.serving import Known, held
+from tests.studio.serving import Known, eventually, held
 
 NOON = datetime(2026, 11, 18, 12)
 CORRIDOR = "#######\n#@$  .#\n#######"
@@ -337,7 +337,9 @@ def test_boards_of_a_difficulty_nobody_draws_are_given_up(known: str, browser: B
 
 
 def test_boards_drawn_ahead_are_there_without_the_model(page: Page, studio: str) -> None:
-    page.wait_for_function("() => JSON.parse(localStorage['maskoban.pool'] ?? '[]').length >= 3")
+    assert eventually(
+        lambda: page.evaluate("() => JSON.parse(localStorage['maskoban.pool'] ?? '[]').length >= 3")
+    )
     page.route("**/api/generate/**", lambda route: route.abort())
     canvas, seen = page.locator("#play-board"), {page.locator("#play-board").get_attribute("data-board")}
     for number in range(3):

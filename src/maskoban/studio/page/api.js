@@ -37,6 +37,7 @@
 //   readLevels(content)          -> [{ board, title, author, comment, solutions }]   content: a string or a Uint8Array
 //   writeLevels(levels, format)  -> a string              format: "xsb", "sok"; levels as above, only `board` is required
 //   picture({ board, format, solution? }) -> a Blob       format: "png", "gif" (of the solution; none given: it is found)
+//   FORMATS: what readLevels reads, in the words of the page
 //   MAX_BYTES: of one call of readLevels or writeLevels. The page sends more in several calls.
 //
 //   connect()                    starts the backend; throws Refused if it refuses this page. Resolves before the model is loaded.
@@ -46,6 +47,7 @@
 
 export class Refused extends Error {}
 
+export const FORMATS = "XSB, .sok, .slc, Boxoban, .npz, .npy";
 export const MAX_BYTES = 600_000; // a request may have 1,000,000, and base64 is a third longer
 
 const listeners = new Set();
