@@ -176,8 +176,9 @@ def time_page(site: Path, seconds: float = 600) -> None:
             found = page.evaluate(_PAINTED)
             longest, cpu = _longest_task(browser.stop_tracing())
             print(
-                f"{visit} visit: first paint after {found['paint'] / 1000:.2f} s and {found['bytes']:,} bytes, a proved "
-                f"board on the table after {playable / 1000:.2f} s; longest task {longest:.0f} ms, {cpu:.0f} ms of CPU",
+                f"{visit} visit: first paint after {found['paint'] / 1000:.2f} s and {found['bytes']:,} bytes, a "
+                f"proved board on the table after {playable / 1000:.2f} s; longest task {longest:.0f} ms, "
+                f"{cpu:.0f} ms of CPU",
                 flush=True,
             )
             page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
@@ -193,7 +194,8 @@ def time_page(site: Path, seconds: float = 600) -> None:
         took = (now(page) - start) / 1000
         longest, cpu = _longest_task(browser.stop_tracing())
         print(
-            f"Watch: six boards in {took:.1f} s; longest task {longest:.0f} ms, {cpu:.0f} ms of CPU", flush=True
+            f"Watch: six boards in {took:.1f} s; longest task {longest:.0f} ms, {cpu:.0f} ms of CPU",
+            flush=True,
         )
         browser.close()
 
