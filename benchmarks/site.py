@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -139,6 +140,23 @@ _PAINTED = """() => {
   return { paint, bytes: before.reduce((sum, each) => sum + each.encodedBodySize, page.encodedBodySize) };
 }"""
 
+
+def _cpu_seconds() -> float:
+    """CPU seconds of this process's descendants, which are the browser's processes (Linux)."""
+    ticks, parents = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        pid = int(stat.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+    family = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(ticks.get(pid, 0) for pid in family - {os.getpid()}) / os.sysconf("SC_CLK_TCK")
+
+
 CATEGORIES = ["toplevel", "__metadata"]
 
 
@@ -169,16 +187,17 @@ def time_page(site: Path, seconds: float = 600) -> None:
         for visit in ("first", "second"):
             page = context.new_page()
             browser.start_tracing(page=page, categories=CATEGORIES)
+            before = _cpu_seconds()
             page.goto(address)
             page.click("#next")
             expect(page.locator("#board-name")).to_contain_text("best ")
-            playable = now(page)
+            playable, cost = now(page), _cpu_seconds() - before
             found = page.evaluate(_PAINTED)
             longest, cpu = _longest_task(browser.stop_tracing())
             print(
                 f"{visit} visit: first paint after {found['paint'] / 1000:.2f} s and {found['bytes']:,} bytes, a "
-                f"proved board on the table after {playable / 1000:.2f} s; longest task {longest:.0f} ms, "
-                f"{cpu:.0f} ms of CPU",
+                f"proved board on the table after {playable / 1000:.2f} s, {cost:.1f} s of CPU; "
+                f"longest task {longest:.0f} ms, {cpu:.0f} ms of CPU",
                 flush=True,
             )
             page.evaluate("navigator.serviceWorker.ready.then(() => 0)")

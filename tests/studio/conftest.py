@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
@@ -11,7 +12,7 @@ from maskoban.studio import app, limits, solver_pool
 from maskoban.studio.app import create_app
 from tests.site.serving import FOLDER, built_site, file_server, known_site
 from tests.studio.browsing import person
-from tests.studio.serving import PATIENCE, known_model, serving
+from tests.studio.serving import PATIENCE, Known, held, known_model, serving
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -49,6 +50,18 @@ BACKENDS = {"server": "known", "static": "static"}
 def studio(request: pytest.FixtureRequest) -> str:
     """The address of the page, with every backend."""
     return str(request.getfixturevalue(request.param))
+
+
+@pytest.fixture(params=BACKENDS)
+def halted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of the page, with every backend; the model stops after twenty evaluations."""
+    if request.param == "server":
+        with held(Known(allowed=20)) as address:
+            yield address
+    else:
+        known_site(built_site(), tmp_path / FOLDER, allowed=20)
+        with file_server(tmp_path) as (address, _):
+            yield address
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ class Solvers {
 
 // --- start ---
 
-let site = null; // site.json: { model, margin, bound, quartiles, files }
+let site = null; // site.json: { model, first, margin, bound, quartiles, files }
 let sampling;
 const deferred = () => {
   const made = {};
@@ -107,14 +107,14 @@ const deferred = () => {
   return made;
 };
 // The page asks before it connects; its questions wait.
-const started = deferred(), ready = deferred();
+const described = deferred(), started = deferred(), ready = deferred();
 const solvers = new Solvers(started.promise);
 
 export async function connect() {
   try {
     await start();
   } catch (error) {
-    for (const each of [started, ready]) each.reject(error);
+    for (const each of [described, started, ready]) each.reject(error);
     throw error;
   }
 }
@@ -126,6 +126,7 @@ async function start() {
     const answer = await fetch("site.json");
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     site = await answer.json();
+    described.resolve();
   } catch (error) {
     throw new Refused(`The site could not be loaded: ${error.message}. Reload the page.`);
   }
@@ -143,6 +144,11 @@ async function start() {
   });
   sampling.addEventListener("error", (error) => ready.reject(new Refused(`The model could not be loaded: ${error.message}`)));
   sampling.postMessage({ files: site.files });
+}
+
+export async function firstBoards() {
+  await described.promise;
+  return site.first;
 }
 
 export async function model(signal) {

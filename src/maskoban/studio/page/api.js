@@ -11,6 +11,8 @@
 //        height, width: of every board it samples. solvable: share of boards; attempts, evaluations: a board, on
 //        average. All three are null where nobody measured them. config: the fields of SamplerConfig; config.critic.
 //
+//   firstBoards()                         -> [{ board, title, word, pushes }]: proved boards that were drawn before
+//
 //   generate(request, signal?)            async iterator of events
 //     request: { count, seed?, sampler?, temperature?, sweeps?, only_solvable?, difficulty? }
 //              sampler: "best" (default), "plain", "fast"; difficulty: "easy", "medium", "hard", "expert".
@@ -104,6 +106,8 @@ export async function model(signal) {
   }
   return facts;
 }
+
+export const firstBoards = async () => []; // the server draws at once
 
 // Floor is sent as dashes: to the server a blank line above or below a board is no row of it.
 const dashed = (key, value) => (key === "board" ? value.replaceAll(" ", "-") : value);
