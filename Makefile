@@ -10,8 +10,9 @@ PYTHON ?= python3
 DEMO := .venv-demo
 DEV  := .venv
 BIN  := $(DEV)/bin
+MINIMUM := .venv-minimum
 
-.PHONY: demo play test lint fuzz clean
+.PHONY: demo play test test-minimum lint fuzz clean
 
 demo: $(DEMO)/.installed
 	@mkdir -p demo
@@ -29,6 +30,10 @@ public/site.json: $(DEMO)/.installed
 
 test: $(DEV)/.installed lint
 	$(BIN)/python -m pytest -n 2
+
+# Every test with the lowest versions that pyproject.toml allows, of Python too.
+test-minimum: $(MINIMUM)/.installed
+	$(MINIMUM)/bin/python -m pytest -n 2
 
 lint: $(DEV)/.installed
 	$(BIN)/ruff check .
@@ -68,5 +73,16 @@ $(DEV)/.installed: $(DEV)/bin/python $(NATIVE)
 	$(BIN)/pip install --quiet -c constraints.txt --no-build-isolation -e ".[train,dev,studio,report,bulk,rl]"
 	@touch $@
 
+$(MINIMUM)/bin/python:
+	python3.11 -m venv $(MINIMUM)
+
+# The same with the lowest versions. The build folder of its own keeps the two from sharing what they configured.
+$(MINIMUM)/.installed: $(MINIMUM)/bin/python $(NATIVE) tests/minimum.py
+	$(MINIMUM)/bin/python -m tests.minimum > $(MINIMUM)/constraints.txt
+	$(MINIMUM)/bin/pip install --quiet -c $(MINIMUM)/constraints.txt scikit-build-core nanobind ninja cmake
+	$(MINIMUM)/bin/pip install --quiet -c $(MINIMUM)/constraints.txt --no-build-isolation \
+	    -C build-dir=build/minimum -e ".[train,dev,studio,report,bulk,rl]"
+	@touch $@
+
 clean:
-	rm -rf $(DEMO) $(DEV) build dist demo public
+	rm -rf $(DEMO) $(DEV) $(MINIMUM) build dist demo public

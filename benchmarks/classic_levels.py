@@ -3,6 +3,7 @@
     python benchmarks/classic_levels.py levels.sok                # the development set
     python benchmarks/classic_levels.py levels.sok --first 100    # other levels of the same kinds
     python benchmarks/classic_levels.py levels.sok --ablation     # what each technique of mode any is worth on a file
+    python benchmarks/classic_levels.py benchmarks/warehouses.sok --solve --seconds 10
 
 Every level is made backwards. Boxes stand on the goals and are pulled away one after the other, so each level has a
 solution. Then more pulls tangle them: of a few random ones the best is taken that leaves the player little to push.
@@ -296,16 +297,24 @@ def _draw(maze: Maze, goals: int, boxes: int, player: int) -> str:
 
 
 #: The techniques of mode any that can be left out, as native/outcome.hpp numbers them.
-LEFT_OUT = {"nothing": 0, "relaxed game": 4, "search over pushes": 1, "feature search": 2}
+LEFT_OUT = {
+    "nothing": 0,
+    "relaxed game": 4,
+    "corrals": 8,
+    "plan from outside": 2,
+    "plan from starts": 16,
+    "feature search": 2 | 16,
+    "search over pushes": 1,
+}
 
 
-def show_ablation(file: Path, states: int) -> None:
-    """Levels solved, and the CPU time it takes, with one technique left out at a time."""
-    for name, without in LEFT_OUT.items():
+def show_solved(file: Path, states: int, seconds: float, left_out: dict[str, int]) -> None:
+    """Levels solved, and the CPU time it takes, with these techniques left out one at a time."""
+    for name, without in left_out.items():
         solved = total = 0
         start = process_time()
         for level in read(file):
-            found = _core.solve_boards(level.tokens[None], 0, states, 1024, -1.0, 1, True, None, without)
+            found = _core.solve_boards(level.tokens[None], 0, states, 1024, seconds, 1, True, None, without)
             total += 1
             if Results.VERDICTS[found["verdicts"][0]] == "solved":
                 assert found["solutions"] is not None
@@ -319,10 +328,16 @@ def main() -> None:
     parser.add_argument("file", type=Path)
     parser.add_argument("--first", type=int, default=0, help="the number of the first level of each kind")
     parser.add_argument("--ablation", action="store_true", help="solve the levels of the file instead")
+    parser.add_argument(
+        "--solve", action="store_true", help="solve the levels of the file with all techniques"
+    )
     parser.add_argument("--states", type=int, default=20_000, help="give up on a level after so many states")
+    parser.add_argument("--seconds", type=float, help="give up on a level after so many seconds instead")
     options = parser.parse_args()
-    if options.ablation:
-        show_ablation(options.file, options.states)
+    if options.ablation or options.solve:
+        states = options.states if options.seconds is None else -1
+        seconds = -1.0 if options.seconds is None else options.seconds
+        show_solved(options.file, states, seconds, LEFT_OUT if options.ablation else {"nothing": 0})
         return
     numbers = ((name, options.first + i) for name, share in SHARES.items() for i in range(share))
     write(options.file, [make(name, number) for name, number in numbers])

@@ -1,5 +1,5 @@
-// Mode any: some solution, as fast as possible. Two searches take turns: one over single pushes, which is fast where
-// there are few boxes, and one that plans, for large levels.
+// Mode any: some solution, as fast as possible. Searches take turns: one over single pushes, which is fast where there are
+// few boxes, and two that plan, for large levels; each of those has a packing plan of its own.
 #pragma once
 
 #include "best_first.hpp"
@@ -10,7 +10,7 @@ namespace maskoban {
 template <int N>
 void search_any(const Board<N>& board, Memory& memory, Budget& budget, Outcome& outcome) {
     constexpr std::int64_t FIRST = 5'000;                   // states for the best-first search, before anything else is set up
-    constexpr std::int64_t PUSHES = 20'000, PLANNED = 500;  // states a turn, which take about as long
+    constexpr std::int64_t PUSHES = 10'000, PLANNED = 500;  // states a turn, which take about as long
 
     const auto start = Clock::now();
     Guide<N> guide(board, memory, budget);
@@ -18,22 +18,34 @@ void search_any(const Board<N>& board, Memory& memory, Budget& budget, Outcome& 
     BestFirst<N> best_first(board, guide, memory, memory.limit() / 2, budget);
     outcome.setup += since(start);
 
-    Standing pushing = Standing::FULL, planning = Standing::FULL;
+    Standing pushing = Standing::FULL;
     if (budget.uses(BEST_FIRST)) pushing = best_first.run(FIRST, outcome);
     if (pushing == Standing::RUNNING || pushing == Standing::FULL) {
-        if (budget.uses(FEATURE_SEARCH)) planning = Standing::RUNNING;
         const Maze maze = make_maze(board);
-        FeatureSearch feature_search(maze, memory, budget);
-        for (;;) {
-            if (planning == Standing::RUNNING) planning = feature_search.run(PLANNED, outcome);
-            if (planning == Standing::SOLVED) return write_solution(board, feature_search.solution(), outcome);
-            if (planning == Standing::EXHAUSTED || planning == Standing::SPENT) break;
+        struct Planned {
+            FeatureSearch search;
+            Standing standing = Standing::RUNNING;
+        };
+        std::deque<Planned> planned;
+        if (budget.uses(PLAN_FROM_OUTSIDE)) planned.push_back({{maze, Plan::FROM_OUTSIDE, memory, budget}});
+        if (budget.uses(PLAN_FROM_STARTS)) planned.push_back({{maze, Plan::FROM_STARTS, memory, budget}});
+        for (bool going = true; going;) {
+            going = false;
+            for (auto& [search, standing] : planned) {
+                if (standing != Standing::RUNNING) continue;
+                standing = search.run(PLANNED, outcome);
+                if (standing == Standing::SOLVED) return write_solution(board, search.solution(), outcome);
+                if (standing == Standing::SPENT) return;
+                if (standing == Standing::EXHAUSTED) return void(outcome.verdict = UNSOLVABLE);
+                going |= standing == Standing::RUNNING;
+            }
             if (pushing == Standing::RUNNING) pushing = best_first.run(PUSHES, outcome);
             if (pushing == Standing::SOLVED || pushing == Standing::EXHAUSTED || pushing == Standing::SPENT) break;
-            if (pushing == Standing::FULL && planning == Standing::FULL) return budget.out_of_memory(outcome);
+            going |= pushing == Standing::RUNNING;
         }
+        if (pushing == Standing::FULL) return budget.out_of_memory(outcome);
     }
-    if (pushing == Standing::EXHAUSTED || planning == Standing::EXHAUSTED) outcome.verdict = UNSOLVABLE;
+    if (pushing == Standing::EXHAUSTED) outcome.verdict = UNSOLVABLE;
 }
 
 }  // namespace maskoban

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "batch.hpp"
+#include "dead_rules.hpp"
 #include "games_bindings.hpp"
 #include "grid.hpp"
 #include "nearest.hpp"
@@ -103,6 +104,12 @@ nb::object find_dead_cells(const OneBoard& board) {
     return dead.attr("view")("bool").attr("reshape")(height, width);
 }
 
+nb::object find_dead_by_rules(const Boards& boards) {
+    std::vector<std::uint8_t> rules;
+    for (std::size_t i = 0; i < boards.shape(0); ++i) rules.push_back(dead_by_rules(grid_of(boards, i)));
+    return array(std::move(rules));
+}
+
 nb::object find_nearest(const FlatBoards& boards, const FlatBoards& corpus, const std::string& registers,
                         std::size_t threads, const nb::object& progress) {
     const std::size_t n = boards.shape(0), cells = boards.shape(1);
@@ -156,6 +163,7 @@ NB_MODULE(_core, m) {
     m.def("optimize_boards", &optimize_boards, nb::arg("boards"), nb::arg("solutions"), nb::arg("by_moves"),
           nb::arg("states"), nb::arg("seconds"), nb::arg("threads"), nb::arg("progress").none());
     m.def("dead_cells", &find_dead_cells, nb::arg("board"));
+    m.def("dead_by_rules", &find_dead_by_rules, nb::arg("boards"));
     m.def("registers", &registers);
     m.def("nearest", &find_nearest, nb::arg("boards"), nb::arg("corpus"), nb::arg("registers"), nb::arg("threads"),
           nb::arg("progress").none());

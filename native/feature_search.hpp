@@ -11,16 +11,16 @@
 #include <random>
 
 #include "best_first.hpp"
+#include "corrals.hpp"
 #include "features.hpp"
-#include "relaxed.hpp"
 
 namespace maskoban {
 
 class FeatureSearch {
 public:
-    FeatureSearch(const Maze& maze, Memory& memory, Budget& budget)
+    FeatureSearch(const Maze& maze, Plan plan, Memory& memory, Budget& budget)
         : maze_(maze), memory_(memory), budget_(budget), field_(maze), freezing_(maze), relaxed_(maze),
-          features_(maze, memory, budget), k_(maze.start.size()), nodes_(memory), boxes_(memory), moves_(memory) {
+          corrals_(maze, memory), features_(maze, plan, memory, budget), k_(maze.start.size()), nodes_(memory), boxes_(memory), moves_(memory) {
         std::mt19937_64 random(1);
         for (int c = 0; c < maze.cells; ++c) box_keys_.push_back(random()), player_keys_.push_back(random());
     }
@@ -73,8 +73,8 @@ public:
 private:
     static constexpr std::uint32_t NONE = 0xFFFFFFFFu;
     static constexpr std::size_t RELAXED_POSITIONS = 100;
-    // The credit of the relaxed game, in positions: what a new position brings, what one proved lost brings.
-    static constexpr int RELAXED_INCOME = 1, RELAXED_REWARD = 100, RELAXED_MOST_CREDIT = 200;
+    // The credit of the relaxed game: what a new position brings, what one proved lost brings, what a position played costs.
+    static constexpr int RELAXED_INCOME = 1, RELAXED_REWARD = 2000, RELAXED_MOST_CREDIT = 4000, RELAXED_COST = 20;
 
     struct Move {
         Cell from, to;
@@ -91,7 +91,14 @@ private:
     struct Child {
         Move move;
         Features features;
-        bool advised;
+        bool advised, checked = false, dead = false;
+        std::uint64_t order;  // by the plan
+
+        Child(const Move& by, const Features& found) : move(by), features(found), advised(false) {
+            const auto part = [](int value, int bits) { return static_cast<std::uint64_t>(std::min(value, (1 << bits) - 1)); };
+            order = part(1023 - std::min(found.stage, 1023), 10) << 54 | part(found.unplanned, 10) << 44 | part(found.parts, 8) << 36 |
+                    part(found.tunnels, 8) << 28 | part(by.from, 12) << 16 | part(by.to, 12) << 4 | by.sides;
+        }
     };
     struct Entry {
         std::uint32_t weight, order, node;
@@ -139,6 +146,7 @@ private:
         const auto index = static_cast<std::uint32_t>(nodes_.size());
         weight = std::min(weight, 0xFFFF);
         if (!note({key, parent, 0, 0, 0, static_cast<std::uint16_t>(weight), player, by}, boxes)) return;
+        if (budget_.uses(CORRALS) && corrals_.dead(boxes, player)) return;
         if (budget_.uses(RELAXED_GAME) && lost(boxes, player)) return;
         field_.set(boxes);
         const Features features = features_.of(field_, boxes, player);
@@ -156,7 +164,7 @@ private:
         relaxed_credit_ = std::min(relaxed_credit_ + RELAXED_INCOME, RELAXED_MOST_CREDIT);
         if (relaxed_credit_ <= 0) return false;
         const bool lost = relaxed_.lost(boxes, player, RELAXED_POSITIONS);
-        relaxed_credit_ += lost ? RELAXED_REWARD : -static_cast<int>(relaxed_.positions());
+        relaxed_credit_ += lost ? RELAXED_REWARD : -static_cast<int>(relaxed_.positions()) * RELAXED_COST;
         return lost;
     }
 
@@ -206,17 +214,15 @@ private:
         std::vector<Cell> after = boxes;
         for (std::size_t b = 0; b < k_ && !won_ && !full_; ++b) {
             if (sides[b] == 0) continue;
-            field_.take(boxes[b]);
-            field_.find_parts(others_);
-            field_.put(boxes[b]);
+            budget_.look_at_clock();
+            features_.prepare(boxes, b);
             field_.walk_box<false>(boxes[b], sides[b], [&](const Stop& stop, int) {
-                budget_.look_at_clock();
                 after[b] = stop.cell;
                 field_.put(stop.cell);
                 if (!freezing_.dead(field_, stop.cell)) {
                     const Move move{boxes[b], stop.cell, stop.sides};
-                    const Features features = features_.of(field_, after, maze_.next[stop.cell][stop.along ^ 1], stop.cell, others_);
-                    full_ |= !add_child({move, features, false});
+                    const Features features = features_.of_moved(field_, after, maze_.next[stop.cell][stop.along ^ 1], stop.cell);
+                    full_ |= !add_child({move, features});
                     won_ = features.home == k_;
                 }
                 field_.take(stop.cell);
@@ -231,12 +237,12 @@ private:
             won_ = !full_;
             return;
         }
-        advise(now);
+        advise(now, boxes);
         Node& node = nodes_[index];
         node.first = static_cast<std::uint32_t>(moves_.size());
         for (const bool advised : {true, false})
             for (const Child& child : children_) {
-                if (child.advised != advised) continue;
+                if (child.advised != advised || child.dead) continue;
                 full_ |= !moves_.add(child.move);
                 ++node.moves;
                 node.advised += advised;
@@ -254,17 +260,20 @@ private:
     }
 
     // Every advisor recommends the move that does best by its measure, if that is better than now.
-    void advise(const Features& now) {
-        const auto order = [](const Child& child) {
-            return std::tuple(child.features.by_plan(), child.move.from, child.move.to, child.move.sides);
-        };
-        std::sort(children_.begin(), children_.end(), [&](const Child& a, const Child& b) { return order(a) < order(b); });
+    void advise(const Features& now, const std::vector<Cell>& boxes) {
+        std::sort(children_.begin(), children_.end(), [](const Child& a, const Child& b) { return a.order < b.order; });
         const auto ask = [&](auto measure) {
-            Child* best = nullptr;
-            auto least = measure(now);
-            for (Child& child : children_)
-                if (auto value = measure(child.features); value < least) least = value, best = &child;
-            if (best != nullptr) best->advised = true;
+            for (;;) {
+                Child* best = nullptr;
+                auto least = measure(now);
+                for (Child& child : children_)
+                    if (auto value = measure(child.features); !child.dead && value < least) least = value, best = &child;
+                if (best == nullptr) return;
+                if (!check_dead(*best, boxes)) {
+                    best->advised = true;
+                    return;
+                }
+            }
         };
         ask([](const Features& f) { return std::tuple(-f.stage, f.unplanned, f.parts, f.tunnels, -f.pushes); });
         ask([](const Features& f) { return std::tuple(f.parts, f.tunnels, f.unplanned, -f.reach); });
@@ -274,14 +283,22 @@ private:
         ask([](const Features& f) { return std::tuple(-f.reach, f.parts, f.tunnels); });
     }
 
+    bool check_dead(Child& child, const std::vector<Cell>& boxes) {
+        if (child.checked || !budget_.uses(CORRALS)) return child.dead;
+        std::vector<Cell> after = boxes;
+        *std::find(after.begin(), after.end(), child.move.from) = child.move.to;
+        child.checked = true;
+        return child.dead = corrals_.dead(after, maze_.next[child.move.to][std::countr_zero(child.move.sides)]);
+    }
+
     const Maze& maze_;
     Memory& memory_;
     Budget& budget_;
     Field field_;
     Freezing freezing_;
     RelaxedGame relaxed_;
+    Corrals corrals_;
     FeatureFinder features_;
-    Parts others_;  // the parts there are without the box that is moved
     std::size_t k_;
     Pool<Node> nodes_;
     Pool<Cell> boxes_;  // k_ for each node

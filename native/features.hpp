@@ -17,38 +17,60 @@ struct Features {
     int pushes;       // pushes the player can make now
 
     std::array<int, 4> key() const { return {stage, unplanned, parts, tunnels}; }
-    std::array<int, 4> by_plan() const { return {-stage, unplanned, parts, tunnels}; }
 };
 
 class FeatureFinder {
 public:
-    FeatureFinder(const Maze& maze, Memory& memory, Budget& budget) : maze_(maze), memory_(memory), budget_(budget) {}
+    FeatureFinder(const Maze& maze, Plan plan, Memory& memory, Budget& budget)
+        : maze_(maze), plan_(plan), memory_(memory), budget_(budget) {}
 
     // The field must hold exactly these boxes.
     Features of(Field& field, const std::vector<Cell>& boxes, Cell player) {
         const int parts = field.flood_parts(player);
-        return measure(field, boxes, parts, field.size(), [&](Cell c) { return field.reached(c); });
+        Features found = measure(field, boxes, parts, field.size(), [&](Cell c) { return field.reached(c); });
+        found.unplanned = unplanned(boxes, found.stage);
+        return found;
     }
 
-    // The same, knowing the parts there are without the box on `moved`: that one need not be flooded anew mostly.
-    Features of(Field& field, const std::vector<Cell>& boxes, Cell player, Cell moved, const Parts& without) {
-        if (field.may_divide(moved)) return of(field, boxes, player);
-        const Cell part = without.of[player], around = without.of[moved];
-        const int parts = static_cast<int>(without.size.size()) - (without.size[around] == 1);
-        return measure(field, boxes, parts, without.size[part] - (around == part),
-                       [&](Cell c) { return field.free(c) && without.of[c] == part; });
+    // Prepares for moves of one of these boxes.
+    void prepare(const std::vector<Cell>& boxes, std::size_t mover) {
+        others_ = boxes;
+        others_.erase(others_.begin() + static_cast<std::ptrdiff_t>(mover));
+        others_stage_ = -1;
+    }
+
+    // The same with the prepared box on `moved`, and the player beside it; the field must have walked that box.
+    Features of_moved(Field& field, const std::vector<Cell>& boxes, Cell player, Cell moved) {
+        field.take(moved);  // so that the floor is that of the walk
+        const Cuts& cuts = field.cuts();
+        field.put(moved);
+        const Pieces pieces = cuts.without(moved);
+        const int piece = pieces.of(cuts.number(player));
+        Features found = measure(field, boxes, cuts.parts() - 1 + pieces.count(), pieces.size(piece),
+                                 [&](Cell c) { return field.free(c) && pieces.of(cuts.number(c)) == piece; });
+        if (found.stage != others_stage_) {
+            others_stage_ = found.stage;
+            others_left_ = unplanned(others_, found.stage);
+            kept_owner_ = owner_;
+        }
+        found.unplanned = others_left_;
+        if (!placed_[moved] && !has_free_step(moved, found.stage)) {
+            tried_.assign(packing_.words, 0);
+            found.unplanned += !give_step(moved, found.stage);
+            owner_ = kept_owner_;
+        }
+        return found;
     }
 
 private:
     template <class Reached>
     Features measure(const Field& field, const std::vector<Cell>& boxes, int parts, int reach, Reached reached) {
         if (packing_.steps.empty()) {
-            packing_ = Packer(maze_, memory_, budget_).find();
+            packing_ = Packer(maze_, plan_, memory_, budget_).find();
             tunnels_.resize(maze_.tunnels);
         }
         Features found{};
         found.stage = packing_.stage(field, maze_);
-        found.unplanned = unplanned(boxes, found.stage);
         found.parts = parts;
         found.reach = reach;
         std::fill(tunnels_.begin(), tunnels_.end(), std::uint8_t{0});
@@ -81,6 +103,16 @@ private:
         }
         return left;
     }
+    // Whether some step has no box yet that this one could be used for.
+    bool has_free_step(Cell c, int stage) const {
+        for (int w = stage / 64; w < packing_.words; ++w) {
+            std::uint64_t steps = packing_.ready[c * packing_.words + w];
+            if (w == stage / 64) steps &= ~std::uint64_t{0} << (stage % 64);
+            for (; steps != 0; steps &= steps - 1)
+                if (owner_[w * 64 + std::countr_zero(steps)] == NOBODY) return true;
+        }
+        return false;
+    }
     bool give_step(Cell c, int stage) {
         for (int w = stage / 64; w < packing_.words; ++w) {
             std::uint64_t steps = packing_.ready[c * packing_.words + w];
@@ -95,11 +127,14 @@ private:
     }
 
     const Maze& maze_;
+    Plan plan_;
     Memory& memory_;
     Budget& budget_;
     Packing packing_;
     std::vector<std::uint8_t> placed_, tunnels_;
-    std::vector<Cell> owner_;
+    std::vector<Cell> owner_, kept_owner_;
+    std::vector<Cell> others_;  // the boxes that stay when the prepared one moves
+    int others_stage_ = -1, others_left_ = 0;
     std::vector<std::uint64_t> tried_;
 };
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "maze.hpp"
+#include "cuts.hpp"
 
 namespace maskoban {
 
@@ -17,16 +17,11 @@ struct Stop {
     std::int32_t steps;
 };
 
-// The parts the free cells fall into: of each cell the number of its part, of each part the number of its cells.
-struct Parts {
-    std::vector<Cell> of;
-    std::vector<int> size;
-};
-
 class Field {
 public:
     explicit Field(const Maze& maze)
-        : maze_(maze), box_(maze.cells + 1, 0), seen_(maze.cells + 1, 0), been_(maze.cells + 1, 0), queue_(maze.cells + 1) {
+        : maze_(maze), box_(maze.cells + 1, 0), seen_(maze.cells + 1, 0), been_(maze.cells + 1, 0), queue_(maze.cells + 1),
+          cuts_(maze) {
         box_[maze.wall()] = 1;
     }
 
@@ -65,22 +60,6 @@ public:
         return n;
     }
 
-    // The parts the free cells fall into, by number.
-    void find_parts(Parts& parts) {
-        parts.of.resize(maze_.cells + 1);
-        parts.size.clear();
-        const std::uint32_t stamp = ++stamp_;
-        for (int c = 0; c < maze_.cells; ++c) {
-            if (box_[c] || seen_[c] == stamp) continue;
-            flood(static_cast<Cell>(c), stamp);
-            for (int i = 0; i < size_; ++i) parts.of[queue_[i]] = static_cast<Cell>(parts.size.size());
-            parts.size.push_back(size_);
-        }
-    }
-
-    // Whether a box put on this cell could divide the part it stands in, judged by its eight neighbours.
-    bool may_divide(Cell c) const { return CUTS[open_around(c)]; }
-
     // Sides of a cell the flooded player stands on.
     std::uint8_t sides(Cell c) const {
         const auto& next = maze_.next[c];
@@ -99,6 +78,7 @@ public:
             return walk_box<PULL>(box, sides, visit);
         }
         take(box);
+        cuts_found_ = false;
         stops_.clear();
         stops_.push_back({box, sides, 0, -1, 0});
         been_[box] = stamp << 16 | 1u << sides;
@@ -124,18 +104,29 @@ public:
     }
     const std::vector<Stop>& stops() const { return stops_; }
 
-    // Which sides of a box about to stand on `cell` the player can get to from `player`, beside it.
-    std::uint8_t sides_from(Cell cell, Cell player) {
-        const int open = open_around(cell);
-        const auto all = static_cast<std::uint8_t>((open & 1) | (open >> 4 & 1) << 1 | (open >> 6 & 1) << 2 | (open >> 2 & 1) << 3);
-        if (!CUTS[open]) return all;
-        box_[cell] = 1;
-        flood(player);
-        box_[cell] = 0;
-        return sides(cell);
+    // What the floor falls into when one more cell is taken.
+    const Cuts& cuts() {
+        if (!cuts_found_) cuts_.find(box_);
+        cuts_found_ = true;
+        return cuts_;
     }
 
 private:
+    // Which sides of a box about to stand on `cell` the player can get to from `player`, beside it.
+    std::uint8_t sides_from(Cell cell, Cell player) {
+        const int open = open_around(cell);
+        if (!CUTS[open])
+            return static_cast<std::uint8_t>((open & 1) | (open >> 4 & 1) << 1 | (open >> 6 & 1) << 2 | (open >> 2 & 1) << 3);
+        const Pieces pieces = cuts().without(cell);
+        const int piece = pieces.of(cuts_.number(player));
+        int sides = 0;
+        for (int d = 0; d < 4; ++d) {
+            const Cell there = maze_.next[cell][d];
+            sides |= (!box_[there] && pieces.of(cuts_.number(there)) == piece) << d;
+        }
+        return static_cast<std::uint8_t>(sides);
+    }
+
     int open_around(Cell cell) const {
         int open = 0;
         for (int i = 0; i < 8; ++i) open |= !box_[maze_.ring[cell][i]] << i;
@@ -167,6 +158,8 @@ private:
     std::vector<std::uint32_t> seen_, been_;
     std::vector<Cell> queue_;
     std::vector<Stop> stops_;
+    Cuts cuts_;
+    bool cuts_found_ = false;  // of the walk under way
     std::uint32_t stamp_ = 0, walk_ = 0;
     int size_ = 0;
 };

@@ -52,9 +52,21 @@ struct Look {
     }
 };
 
-// Where the planes of the three tiles of a move begin in an observation, before and after it.
-struct Planes {
-    std::int32_t before[3], after[3];
+// Where the planes of the three tiles of a move begin in an observation, before and after it, and how many of the
+// tiles change.
+struct alignas(32) Planes {
+    std::int32_t before[3], after[3], changed;
+};
+
+// Two bytes of the observations of a block of games: one becomes 0, then the other becomes 1.
+struct Change {
+    std::int32_t clear, set;
+};
+
+// What a step returns, besides observations.
+struct Results {
+    double* rewards;
+    bool *terminated, *truncated;
 };
 
 // The arrays of the games, a row each. The final ones hold the last values of episodes that ended in the same step in
@@ -63,8 +75,8 @@ struct Arrays {
     std::uint8_t *tokens, *observations, *levels;
     Game* games;
     LevelFacts* level_facts;
-    double* rewards;
-    bool *terminated, *truncated, *ended, *began;
+    Results results;
+    bool *ended, *began;
     std::uint64_t* seeds;
     std::uint8_t* final_observations;
     Game* final_games;
@@ -124,17 +136,17 @@ public:
     Games(std::size_t n, int height, int width, const Arrays& arrays, Look look, std::vector<std::uint8_t> directions,
           std::int32_t limit, Autoreset mode, std::size_t threads)
         : n_(n), cells_(height * width), width_(width), a_(arrays), look_(std::move(look)), size_(look_.bytes(cells_)),
-          directions_(std::move(directions)), limit_(limit), mode_(mode), neighbours_(height, width), crew_(threads),
-          found_(threads) {
+          directions_(std::move(directions)), limit_(limit), mode_(mode), neighbours_(height, width),
+          crew_(threads, (n + SHARE - 1) / SHARE), found_(crew_.pieces()) {
         for (int key = 0; key < 128; ++key) {
             const Move& move = MOVES[static_cast<std::size_t>(key)];
             const int player = key & 64 ? PLAYER_ON_GOAL : PLAYER;
             planes_[static_cast<std::size_t>(key)] = {
                 {player * cells_, (key >> 3 & 7) * cells_, (key & 7) * cells_},
-                {move.here * cells_, move.there * cells_, move.beyond * cells_}};
+                {move.here * cells_, move.there * cells_, move.beyond * cells_}, 2 * move.moved + move.pushed};
         }
         ended_.reserve(n), begun_.reserve(n);
-        for (auto& found : found_) found.reserve(n);
+        for (auto& found : found_) found.reserve(SHARE);
         for (std::size_t i = 0; i < n; ++i) {  // the games of a pickled environment, for example
             const std::int32_t cell = a_.games[i].cell;
             if (cell < 0 || cell >= cells_) throw std::invalid_argument("a player stands outside its board");
@@ -165,7 +177,9 @@ public:
     }
 
     // One step of every game; the actions were checked. Null: random actions, by each slot's seed.
-    void step(const std::int64_t* actions) {
+    void step(const std::int64_t* actions) { step(actions, a_.results); }
+
+    void step(const std::int64_t* actions, const Results& results) {
         for (const std::int32_t i : begun_) a_.began[i] = false;
         begun_.clear();
         for (const std::int32_t i : ended_) {
@@ -175,31 +189,29 @@ public:
                 a_.final_level_facts[i] = LevelFacts{};
             } else {
                 begin(i);
-                a_.rewards[i] = 0;
-                a_.terminated[i] = a_.truncated[i] = false;
+                results.rewards[i] = 0;
+                results.terminated[i] = results.truncated[i] = false;
             }
         }
         ended_.clear();
-        if (const std::size_t threads = crew_.size(); threads == 1) {
-            play(0, n_, actions, ended_);
+        if (crew_.threads() == 1) {
+            play(0, n_, actions, results, ended_);
         } else {
-            const std::size_t share = (n_ / threads + 63) / 64 * 64;  // no two threads write to one cache line
             crew_.run([&](std::size_t k) {
                 found_[k].clear();
-                const std::size_t from = std::min(n_, k * share), to = std::min(n_, from + share);
-                play(from, k + 1 == threads ? n_ : to, actions, found_[k]);
+                play(k * SHARE, std::min(n_, (k + 1) * SHARE), actions, results, found_[k]);
             });
             for (const auto& found : found_) ended_.insert(ended_.end(), found.begin(), found.end());
         }
-        for (const std::int32_t i : ended_) end(i);
+        for (const std::int32_t i : ended_) end(i, results.terminated[i]);
     }
 
     // One step of the first game, which goes on after its end until it is reset.
     void step_first(std::int64_t action) {
         ended_.clear();
         a_.began[0] = false;
-        play(0, 1, &action, ended_);
-        if (!ended_.empty() && !a_.ended[0]) end(0);
+        play(0, 1, &action, a_.results, ended_);
+        if (!ended_.empty() && !a_.ended[0]) end(0, a_.results.terminated[0]);
     }
 
     // Begin an episode in a slot, on the next level of the supply.
@@ -217,8 +229,8 @@ public:
         std::memcpy(a_.tokens + at, board, cells);
         std::memcpy(a_.levels + at, board, cells);
         Game game{};
-        for (int c = 0; c < cells_; ++c) {
-            if (is_player(board[c])) game.cell = c;
+        for (std::size_t c = 0; c < cells; ++c) {
+            game.cell = std::max(game.cell, is_player(board[c]) ? static_cast<std::int32_t>(c) : 0);
             game.boxes += is_box(board[c]);
             game.on_goals += board[c] == BOX_ON_GOAL;
         }
@@ -237,26 +249,23 @@ public:
         begun_.clear();
         std::erase_if(ended_, [slots](std::int32_t i) { return slots[i]; });
         for (std::size_t i = 0; i < n_; ++i)
-            if (slots[i]) a_.ended[i] = a_.terminated[i] = a_.truncated[i] = false;
-    }
-
-    void copy_results(double* rewards, bool* terminated, bool* truncated) const {
-        std::copy_n(a_.rewards, n_, rewards);
-        std::copy_n(a_.terminated, n_, terminated);
-        std::copy_n(a_.truncated, n_, truncated);
+            if (slots[i]) a_.ended[i] = a_.results.terminated[i] = a_.results.truncated[i] = false;
     }
 
     const Game& first() const { return a_.games[0]; }
-    double first_reward() const { return a_.rewards[0]; }
+    double first_reward() const { return a_.results.rewards[0]; }
 
 private:
-    void end(std::int32_t i) {
+    static constexpr std::size_t BLOCK = 64;   // games whose changes are written together
+    static constexpr std::size_t SHARE = 256;  // games that a thread takes at a time: a microsecond or two
+
+    void end(std::int32_t i, bool solved) {
         const Game& game = a_.games[i];
         a_.ended[i] = true;
         // The board may have left the ring meanwhile.
         if (game.row >= 0 && supply.numbers[game.row] == a_.level_facts[i].index) {
             ++supply.ended[game.row];
-            supply.solved[game.row] += a_.terminated[i];
+            supply.solved[game.row] += solved;
         }
         if (mode_ != SAME_STEP) return;
         const std::size_t at = static_cast<std::size_t>(i) * size_;
@@ -266,57 +275,73 @@ private:
         begin(i);
     }
 
-    void play(std::size_t from, std::size_t to, const std::int64_t* actions, std::vector<std::int32_t>& ended) {
+    void play(std::size_t from, std::size_t to, const std::int64_t* actions, const Results& results,
+              std::vector<std::int32_t>& ended) {
         switch (look_.kind) {
-            case TOKENS: return play_as<TOKENS>(from, to, actions, ended);
-            case PLANES: return play_as<PLANES>(from, to, actions, ended);
-            case BOXOBAN: return play_as<BOXOBAN>(from, to, actions, ended);
-            case RGB: return play_as<RGB>(from, to, actions, ended);
+            case TOKENS: return play_as<TOKENS>(from, to, actions, results, ended);
+            case PLANES: return play_as<PLANES>(from, to, actions, results, ended);
+            case BOXOBAN: return play_as<BOXOBAN>(from, to, actions, results, ended);
+            case RGB: return play_as<RGB>(from, to, actions, results, ended);
         }
     }
 
+    // Planes are not drawn game by game. The cells that change in a block of games are listed first: none in a game
+    // where nothing moves, as in half of random play. Then they are written, and none waits for the game before it.
     template <Kind kind>
-    void play_as(std::size_t from, std::size_t to, const std::int64_t* actions, std::vector<std::int32_t>& ended) {
-        const std::size_t cells = static_cast<std::size_t>(cells_);
-        for (std::size_t i = from; i < to; ++i) {
-            if (a_.began[i]) continue;
-            Game& game = a_.games[i];
-            const std::size_t action = actions ? static_cast<std::size_t>(actions[i]) : random(i);
-            const std::uint16_t* const next = neighbours_[directions_[action]];
-            std::uint8_t* const tokens = a_.tokens + i * cells;
-            const int here = game.cell, there = next[here], beyond = next[there];
-            const std::uint8_t old_here = tokens[here], old_there = tokens[there], old_beyond = tokens[beyond];
-            const std::size_t key = move_key(old_here, old_there, old_beyond);
-            const Move& move = MOVES[key];
-            tokens[beyond] = move.beyond, tokens[there] = move.there, tokens[here] = move.here;
-            std::uint8_t* const observation = a_.observations + i * size_;
-            if constexpr (kind == PLANES) {
-                const Planes& planes = planes_[key];
-                observation[planes.before[2] + beyond] = 0, observation[planes.after[2] + beyond] = 1;
-                observation[planes.before[1] + there] = 0, observation[planes.after[1] + there] = 1;
-                observation[planes.before[0] + here] = 0, observation[planes.after[0] + here] = 1;
-            } else if constexpr (kind == BOXOBAN) {  // walls and goals never change
-                observation[2 * cells_ + beyond] = is_box(move.beyond);
-                observation[2 * cells_ + there] = is_box(move.there);
-                observation[there] = is_player(move.there);
-                observation[here] = is_player(move.here);
-            } else if constexpr (kind == RGB) {
-                if (look_.pixels == 1) {  // a test whether anything moved would take longer than the drawing
-                    draw_pixel(observation, beyond, move.beyond);
-                    draw_pixel(observation, there, move.there);
-                    draw_pixel(observation, here, move.here);
-                } else if (move.moved) {
-                    if (move.pushed) draw_tile(observation, beyond, move.beyond);
-                    draw_tile(observation, there, move.there);
-                    draw_tile(observation, here, move.here);
+    void play_as(std::size_t from, std::size_t to, const std::int64_t* actions, const Results& results,
+                 std::vector<std::int32_t>& ended) {
+        const Arrays a = a_;  // a copy: the compiler knows that no write to a board changes it
+        const std::size_t cells = static_cast<std::size_t>(cells_), size = size_;
+        const std::int32_t limit = limit_, boxes = 2 * cells_;
+        std::array<Change, 3 * BLOCK> changes;
+        for (std::size_t block = from; block < to; block += BLOCK) {
+            Change* change = changes.data();
+            for (std::size_t i = block, stop = std::min(to, block + BLOCK); i < stop; ++i) {
+                if (a.began[i]) continue;
+                Game& game = a.games[i];
+                const std::size_t action = actions ? static_cast<std::size_t>(actions[i]) : random(i);
+                const std::uint16_t* const next = neighbours_[directions_[action]];
+                std::uint8_t* const tokens = a.tokens + i * cells;
+                const int here = game.cell, there = next[here], beyond = next[there];
+                const std::uint8_t old_here = tokens[here], old_there = tokens[there], old_beyond = tokens[beyond];
+                const std::size_t key = move_key(old_here, old_there, old_beyond);
+                const Move& move = MOVES[key];
+                tokens[beyond] = move.beyond, tokens[there] = move.there, tokens[here] = move.here;
+                if constexpr (kind == PLANES) {
+                    const auto at = static_cast<std::int32_t>((i - block) * size);
+                    const Planes& planes = planes_[key];
+                    change[0] = {at + planes.before[0] + here, at + planes.after[0] + here};
+                    change[1] = {at + planes.before[1] + there, at + planes.after[1] + there};
+                    change[2] = {at + planes.before[2] + beyond, at + planes.after[2] + beyond};
+                    change += planes.changed;
+                } else if constexpr (kind == BOXOBAN) {  // walls and goals never change
+                    const auto at = static_cast<std::int32_t>((i - block) * size);
+                    change[0] = {at + here, at + there};
+                    change[1] = {at + boxes + there, at + boxes + beyond};
+                    change += move.moved + move.pushed;
+                } else if constexpr (kind == RGB) {
+                    std::uint8_t* const observation = a.observations + i * size;
+                    if (look_.pixels == 1) {  // a test whether anything moved would take longer than the drawing
+                        draw_pixel(observation, beyond, move.beyond);
+                        draw_pixel(observation, there, move.there);
+                        draw_pixel(observation, here, move.here);
+                    } else if (move.moved) {
+                        if (move.pushed) draw_tile(observation, beyond, move.beyond);
+                        draw_tile(observation, there, move.there);
+                        draw_tile(observation, here, move.here);
+                    }
                 }
+                game.cell = move.moved ? there : here;
+                game.on_goals += move.goals, game.moves += move.moved, game.pushes += move.pushed;
+                game.steps += move.steps;
+                const bool solved = game.on_goals == game.boxes, cut = game.steps >= limit;
+                results.rewards[i] = STEP_REWARD + move.goals + (solved ? SOLVED_REWARD : 0);
+                results.terminated[i] = solved, results.truncated[i] = cut;
+                if (solved | cut) ended.push_back(static_cast<std::int32_t>(i));
             }
-            game.cell = move.moved ? there : here;
-            game.on_goals += move.goals, game.moves += move.moved, game.pushes += move.pushed, game.steps += move.steps;
-            const bool solved = game.on_goals == game.boxes, cut = game.steps >= limit_;
-            a_.rewards[i] = STEP_REWARD + move.goals + (solved ? SOLVED_REWARD : 0);
-            a_.terminated[i] = solved, a_.truncated[i] = cut;
-            if (solved | cut) ended.push_back(static_cast<std::int32_t>(i));
+            std::uint8_t* const observations = a.observations + block * size;
+            for (const Change* each = changes.data(); each != change; ++each)
+                observations[each->clear] = 0, observations[each->set] = 1;
         }
     }
 
@@ -340,22 +365,27 @@ private:
     }
 
     void draw_board(std::int32_t i) {
-        if (look_.kind == TOKENS) return;  // the tokens are the observation
         const std::uint8_t* const tokens = a_.tokens + static_cast<std::size_t>(i) * static_cast<std::size_t>(cells_);
         std::uint8_t* const observation = a_.observations + static_cast<std::size_t>(i) * size_;
-        if (look_.kind == PLANES) std::memset(observation, 0, size_);
-        for (int c = 0; c < cells_; ++c) {
-            const std::uint8_t tile = tokens[c];
-            if (look_.kind == PLANES) {
-                observation[tile * cells_ + c] = 1;
-            } else if (look_.kind == BOXOBAN) {
-                observation[c] = is_player(tile);
-                observation[cells_ + c] = tile == WALL;
-                observation[2 * cells_ + c] = is_box(tile);
-                observation[3 * cells_ + c] = is_goal(tile);
-            } else {
-                draw_tile(observation, c, tile);
-            }
+        const int cells = cells_;
+        const auto draw_plane = [=](int plane, const auto& holds) {
+            std::uint8_t* const to = observation + plane * cells;
+            for (int c = 0; c < cells; ++c) to[c] = holds(tokens[c]);
+        };
+        switch (look_.kind) {
+            case TOKENS: return;  // the tokens are the observation
+            case PLANES:
+                for (std::uint8_t plane = 0; plane < 7; ++plane)
+                    draw_plane(plane, [plane](std::uint8_t tile) { return tile == plane; });
+                return;
+            case BOXOBAN:
+                draw_plane(0, [](std::uint8_t tile) { return is_player(tile); });
+                draw_plane(1, [](std::uint8_t tile) { return tile == WALL; });
+                draw_plane(2, [](std::uint8_t tile) { return is_box(tile); });
+                draw_plane(3, [](std::uint8_t tile) { return is_goal(tile); });
+                return;
+            case RGB:
+                for (int c = 0; c < cells; ++c) draw_tile(observation, c, tokens[c]);
         }
     }
 
@@ -371,7 +401,7 @@ private:
     Neighbours neighbours_;
     Crew crew_;
     std::vector<std::int32_t> ended_, begun_;       // slots, as of the last step
-    std::vector<std::vector<std::int32_t>> found_;  // the slots that ended, for each thread
+    std::vector<std::vector<std::int32_t>> found_;  // the slots that ended, for each share of them
 };
 
 }  // namespace maskoban::environment

@@ -67,9 +67,8 @@ public:
         a.levels = memory<std::uint8_t>(arrays_, "levels", n_ * cells_);
         a.games = reinterpret_cast<Game*>(memory<std::int32_t>(arrays_, "games", n_ * GAME));
         a.level_facts = reinterpret_cast<LevelFacts*>(memory<std::int32_t>(arrays_, "level_facts", n_ * LEVEL));
-        a.rewards = memory<double>(arrays_, "rewards", n_);
-        a.terminated = memory<bool>(arrays_, "terminated", n_);
-        a.truncated = memory<bool>(arrays_, "truncated", n_);
+        a.results = {memory<double>(arrays_, "rewards", n_), memory<bool>(arrays_, "terminated", n_),
+                     memory<bool>(arrays_, "truncated", n_)};
         a.ended = memory<bool>(arrays_, "ended", n_);
         a.began = memory<bool>(arrays_, "began", n_);
         a.seeds = memory<std::uint64_t>(arrays_, "seeds", n_);
@@ -156,9 +155,9 @@ public:
         const nb::gil_scoped_release no_gil;
         for (; done < k && !games_->refresh_due(); ++done) {
             games_->check_ended();
-            games_->step(actions ? actions->data() + done * n_ : nullptr);
             const std::size_t at = done * n_;
-            games_->copy_results(rewards.data() + at, terminated.data() + at, truncated.data() + at);
+            games_->step(actions ? actions->data() + at : nullptr,
+                         {rewards.data() + at, terminated.data() + at, truncated.data() + at});
         }
         return done;
     }

@@ -35,10 +35,21 @@ struct Packing {
     }
 };
 
+// Two ways to plan. FROM_STARTS: a box comes from wherever one starts. FROM_OUTSIDE: the boxes that start near goals are
+// left out of account, for they may be in the way all the time.
+enum class Plan { FROM_STARTS, FROM_OUTSIDE };
+
 class Packer {
 public:
-    Packer(const Maze& maze, Memory& memory, Budget& budget)
-        : maze_(maze), memory_(memory), budget_(budget), field_(maze) {}
+    Packer(const Maze& maze, Plan plan, Memory& memory, Budget& budget)
+        : maze_(maze), memory_(memory), budget_(budget), field_(maze), starts_(maze.start), matching_(plan == Plan::FROM_STARTS) {
+        if (plan == Plan::FROM_OUTSIDE) {
+            std::erase_if(starts_, [&](Cell c) {
+                return maze.goal[c] || std::any_of(maze.ring[c].begin(), maze.ring[c].end(), [&](Cell n) { return maze.goal[n]; });
+            });
+            if (starts_.empty()) starts_ = maze.start;
+        }
+    }
     ~Packer() { memory_.release(claimed_); }
 
     Packing find() {
@@ -177,14 +188,14 @@ private:
 
     // The boxes that start on this cell, as a set of one or none; beyond 64 boxes all count as one.
     std::uint64_t source(Cell c) const {
-        for (std::size_t i = 0; i < maze_.start.size(); ++i)
-            if (maze_.start[i] == c) return std::uint64_t{1} << (i < 64 ? i : 63);
+        for (std::size_t i = 0; i < starts_.size(); ++i)
+            if (starts_[i] == c) return std::uint64_t{1} << (i < 64 ? i : 63);
         return 0;
     }
 
     // Whether all boxes taken off, and one more, can come from starts of their own.
     bool matched(const std::vector<std::uint64_t>& sources, std::uint64_t more) const {
-        if (maze_.start.size() > 64) return true;
+        if (!matching_ || maze_.start.size() > 64) return true;
         std::vector<std::uint64_t> all = sources;
         all.push_back(more);
         std::vector<int> owner(64, -1);
@@ -233,6 +244,8 @@ private:
     Memory& memory_;
     Budget& budget_;
     Field field_;
+    std::vector<Cell> starts_;
+    bool matching_;  // whether every box needs a start of its own
     std::size_t claimed_ = 0;
     std::deque<Node> nodes_;
     std::unordered_set<std::uint64_t> seen_;

@@ -14,9 +14,16 @@ public:
     bool lost(const std::vector<Cell>& boxes, Cell player, std::size_t most) {
         // Boxes frozen on goals stay there for ever.
         field_.set(boxes);
-        fixed_.clear();
-        boxes_.clear();
-        for (Cell c : boxes) (maze_.goal[c] && freezing_.fixed(field_, c) ? fixed_ : boxes_).push_back(c);
+        std::vector<Cell> fixed, others;
+        for (Cell c : boxes) (maze_.goal[c] && freezing_.fixed(field_, c) ? fixed : others).push_back(c);
+        return lost(others, fixed, player, most);
+    }
+    // The same for some boxes of a position; `fixed` are those that stay for ever.
+    bool lost(const std::vector<Cell>& boxes, const std::vector<Cell>& fixed, Cell player, std::size_t most) {
+        boxes_ = boxes;
+        fixed_ = fixed;
+        field_.set(boxes_);
+        for (Cell c : fixed_) field_.put(c);
         states_.clear();
         cells_.clear();
         slots_.assign(256, NONE);

@@ -11,7 +11,12 @@ from pathlib import Path
 from shutil import which
 
 import pytest
+from hypothesis import HealthCheck, settings
 from playwright.sync_api import Browser, sync_playwright
+
+# On a busy machine, slow is no failure.
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")
 
 # A shell that starts the tests in the background has them ignore Ctrl-C, and so would every process they start;
 # several tests press it.

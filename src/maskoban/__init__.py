@@ -12,10 +12,10 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # type checkers know the name; importing typing would take longer than all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from maskoban.boards import Level, read, write
     from maskoban.diffusion.loading import load
     from maskoban.errors import MaskobanError
@@ -69,6 +69,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name == "__version__":
         return _version()
     if name in _HOMES:

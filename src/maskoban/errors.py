@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib.util import find_spec
+
 
 class MaskobanError(ValueError):
     """Input that cannot be used; ``str(error)`` is one sentence that says why.
@@ -28,3 +30,16 @@ class FileError(MaskobanError):
 
     def __reduce__(self) -> tuple[type[FileError], tuple[str, str, int | None, int | None]]:
         return FileError, (self.path, self.problem, self.line, self.column)  # so that it can be pickled
+
+
+def need(what: str, extra: str, *packages: str) -> None:
+    """Raise where one of the packages that an extra installs is missing.
+
+    >>> need("a report", "report", "no_such_package")
+    Traceback (most recent call last):
+        ...
+    maskoban.errors.MaskobanError: a report needs no_such_package: pip install 'maskoban[report]'
+    """
+    missing = [name for name in packages if find_spec(name) is None]
+    if missing:
+        raise MaskobanError(f"{what} needs {' and '.join(missing)}: pip install 'maskoban[{extra}]'")

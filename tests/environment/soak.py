@@ -1,7 +1,8 @@
 """The long versions of two tests: ``python -m tests.environment.soak`` (about five minutes of CPU time).
 
-Every observation kind is compared with the reference over ``--steps`` random steps. Then as many are played on a pool
-of levels: it prints how often a step waited for a level after the first, and the memory of the process at ten points.
+Every observation kind is compared with the reference over ``--steps`` random steps. Then as many, or more until 10,000
+boards have come, are played on a pool of levels: it prints how often a step waited for a level after the first, and the
+memory of the process at ten points.
 The exit code is 1 where a step waited.
 """
 
@@ -54,19 +55,28 @@ def resident_kib() -> int:
     return int(line.split()[1])
 
 
-def play_on_a_pool(steps: int, n: int = 64, points: int = 10) -> tuple[dict[str, int], list[int]]:
-    """Random play on endless levels: counts of the supply, and the memory after each tenth of the steps."""
-    with closing(SokobanVectorEnv(n, Pool(SynthLevels(), size=256), "planes", max_episode_steps=50)) as envs:
+def play_on_a_pool(
+    steps: int, boards: int, n: int = 64, points: int = 10
+) -> tuple[dict[str, int], list[int]]:
+    """Random play on endless levels, for so many steps at least, and until so many boards have come.
+
+    Returns the counts of the supply, and the memory after each tenth.
+    """
+    with closing(
+        SokobanVectorEnv(n, Pool(SynthLevels(7, 7, boxes=1), size=256), "planes", max_episode_steps=50)
+    ) as envs:
         envs.reset(seed=0)
-        actions, memory = np.random.default_rng(0).integers(4, size=(100, n)), []
-        for _ in range(points):
-            for k in range(steps // n // points):
-                envs.step(actions[k % len(actions)])
-            memory.append(resident_kib())
         supply = envs.games.supply
         assert supply is not None
+        actions, memory, taken = np.random.default_rng(0).integers(4, size=(100, n)), [], 0
+        for point in range(1, points + 1):
+            while taken < steps * point / points or supply.boards < boards * point / points:
+                for chosen in actions:
+                    envs.step(chosen)
+                taken += actions.size
+            memory.append(resident_kib())
         counts = {"boards": supply.boards, "episodes": supply.episodes, "waits": supply.waits}
-        return counts, memory
+        return {"steps": taken} | counts, memory
 
 
 def main() -> None:
@@ -76,8 +86,8 @@ def main() -> None:
     for kind in get_args(Observation):
         solved = check_play(kind, threads=1, steps=steps)
         print(f"{kind}: {steps:,} steps agree with the rules; {solved:,} episodes solved", flush=True)
-    counts, memory = play_on_a_pool(steps)
-    print(f"pool: {steps:,} steps, {counts}")
+    counts, memory = play_on_a_pool(steps, boards=10_000)
+    print(f"pool: {counts}")
     print(f"memory in KiB after every tenth: {memory}")
     sys.exit(counts["waits"] > 0)
 

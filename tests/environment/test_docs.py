@@ -9,9 +9,11 @@ from typing import Any
 
 import gymnasium
 import pytest
+from typer.testing import CliRunner
 
 from maskoban import write
 from maskoban.boards.synth import synthesize
+from maskoban.cli.app import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
 
@@ -56,6 +58,11 @@ def test_every_example_runs(
 ) -> None:
     if "stable_baselines3" in code and os.environ.get("CI") != "true":
         pytest.importorskip("stable_baselines3")
+    if "SokobanPufferEnv" in code:
+        pytest.importorskip("pufferlib", reason="needs pufferlib, 3.0 or later")
+    if '"dataset"' in code:
+        done = CliRunner().invoke(app, ["bulk", "--count", "8", "--out", f"{tmp_path}/dataset"])
+        assert done.exit_code == 0, done.output
     write(tmp_path / "levels.sok", synthesize(20, height=8, width=8, boxes=1, seed=3))
     monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
@@ -64,6 +71,10 @@ def test_every_example_runs(
         assert names["solved"] > 16
     if "Pool(" in code:
         assert names["envs"].games.supply.waits == 0
+    if '"dataset"' in code:
+        assert (names["infos"]["optimal_pushes"] > 0).all()
+    if "pickle" in code:
+        assert len(names["last"]) == 64
     if "solved_episodes" in code:
         assert len(names["observations"]) == len(names["actions"]) + 1 == len(names["rewards"]) + 1
     if "hardest_first" in code:

@@ -229,7 +229,7 @@ def test_without_wait_no_step_waits_for_a_board() -> None:
 
 @pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the memory of the process")
 def test_memory_stays_while_a_pool_is_played_from() -> None:
-    counts, memory = play_on_a_pool(500_000)  # `python -m tests.environment.soak` plays more
+    counts, memory = play_on_a_pool(500_000, boards=1000)  # `python -m tests.environment.soak` plays more
     assert counts["waits"] == 0
     assert counts["episodes"] > 9000
     assert memory[-1] - memory[1] < 4096, "in KiB; a leak of 1 KiB a call would show"

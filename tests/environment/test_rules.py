@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import sys
+import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +19,7 @@ from maskoban.boards import BOX, BOX_ON_GOAL, Level, Tokens
 from maskoban.environment import ACTIONS, LevelSet, SokobanEnv, SokobanVectorEnv
 from maskoban.environment.games import Games
 from maskoban.solving.replay import IllegalStepError, play
+from tests.waiting import LIMIT
 
 from . import reference
 from .soak import LEVELS, check_play
@@ -117,18 +122,18 @@ def test_half_a_million_random_steps_go_by_the_rules(kind: Any, threads: int) ->
     assert check_play(kind, threads, steps=500_000) > 100  # `python -m tests.environment.soak` plays more
 
 
-@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(("n", "threads"), [(50, 1), (600, 2)])  # a thread takes 256 games at a time
 @pytest.mark.parametrize("mode", ["NextStep", "SameStep"])
-def test_many_steps_in_one_call_are_the_same_as_one_call_a_step(mode: str, threads: int) -> None:
+def test_many_steps_in_one_call_are_the_same_as_one_call_a_step(mode: str, n: int, threads: int) -> None:
     def made() -> SokobanVectorEnv:
         return SokobanVectorEnv(
-            50, LEVELS, "planes", max_episode_steps=30, autoreset_mode=mode, threads=threads
+            n, LEVELS, "planes", max_episode_steps=30, autoreset_mode=mode, threads=threads
         )
 
     one, many = made(), made()
     one.reset(seed=5)
     many.reset(seed=5)
-    chosen = np.random.default_rng(6).integers(4, size=(300, 50))
+    chosen = np.random.default_rng(6).integers(4, size=(300, n))
     steps = []
     for action in chosen:
         *arrays, last = one.step(action)
@@ -140,6 +145,40 @@ def test_many_steps_in_one_call_are_the_same_as_one_call_a_step(mode: str, threa
     assert infos.keys() == last.keys()
     for key in infos.keys() - {"final_info"}:
         assert np.array_equal(infos[key], last[key])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks Linux for the threads of the process")
+def test_threads_sleep_between_steps() -> None:
+    envs = SokobanVectorEnv(1024, LEVELS, threads=3)
+    envs.reset(seed=5)
+    before = set(os.listdir("/proc/self/task"))
+    envs.step_many(10)
+    threads = set(os.listdir("/proc/self/task")) - before
+    assert len(threads) == 2
+    deadline = time.monotonic() + LIMIT
+    while any(state_of(thread) != "S" for thread in threads):
+        assert time.monotonic() < deadline
+    envs.step_many(10)  # and they wake up
+
+
+def state_of(thread: str) -> str:
+    """R where a thread runs, S where it sleeps."""
+    return Path(f"/proc/self/task/{thread}/stat").read_text().rsplit(")", 1)[1].split()[0]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system does not fork")
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_threads_start_again_in_a_forked_process() -> None:
+    envs, same = (SokobanVectorEnv(600, LEVELS, threads=threads) for threads in (2, 1))
+    for each in (envs, same):
+        each.reset(seed=5)
+        each.step_many(20)
+    child = os.fork()
+    if child == 0:
+        agrees = np.array_equal(envs.step_many(20)[1], same.step_many(20)[1])
+        os._exit(0 if agrees else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    assert np.array_equal(envs.step_many(20)[1], same.step_many(20)[1])
 
 
 def test_random_steps_depend_on_the_seed_only() -> None:

@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 from maskoban.evaluation import charts
-from maskoban.evaluation.chart_style import svg_and_png
 from maskoban.evaluation.measures.board_measures import AXES
 from maskoban.evaluation.measures.repairs import Mending, measure_repairs
 from maskoban.evaluation.measures.samplers import Setting
@@ -22,6 +21,7 @@ from maskoban.evaluation.measures.share import Mean, share_of
 from maskoban.evaluation.page import render
 from maskoban.evaluation.report import Report, read_report
 from maskoban.evaluation.results import CAPTIONS
+from maskoban.evaluation.theme import svg_and_png
 
 REPORTS = Path(__file__).parents[2] / "docs" / "reports"
 SVG = "{http://www.w3.org/2000/svg}"

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from maskoban import errors
 from maskoban.boards import Tokens, write
 from maskoban.boards.corpus import load
 from maskoban.boards.synth import synthesize
 from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.errors import MaskobanError
-from maskoban.evaluation import evaluate as evaluating
 from maskoban.evaluation import measure
 from maskoban.evaluation.evaluate import evaluate
 from maskoban.evaluation.figures import FIGURES
@@ -186,7 +186,7 @@ def test_ctrl_c_keeps_what_is_done(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             evaluate(tmp_path / "b.npz", tmp_path / "report")
     said: list[str] = []
     evaluate(tmp_path / "b.npz", tmp_path / "report", say=said.append)
-    assert said[:3] == ["verdicts: as before", "solvability: as before", "mending ..."]
+    assert said[:2] == ["verdicts: as before", "mending ..."]
 
 
 def test_figures_of_a_report_that_was_here_before_are_gone(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_a_place_that_cannot_be_written_is_said_first(tmp_path: Path) -> None:
 
 
 def test_without_matplotlib_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evaluating, "find_spec", lambda name: None)
+    monkeypatch.setattr(errors, "find_spec", lambda name: None)
     with pytest.raises(MaskobanError, match=r"maskoban\[report\]"):
         evaluate(tmp_path / "no-boards.npz", tmp_path / "report")
 

@@ -51,7 +51,7 @@ def test_other_inputs_make_it_again(tmp_path: Path) -> None:
     "damage", [b"", b"{", b"[]", b"5", b"{}", b'{"inputs": {}}', b"PK\x03\x04 and no more"]
 )
 def test_a_damaged_file_is_made_again(tmp_path: Path, damage: bytes) -> None:
-    for name in ("n.json", "a.npz"):
+    for name in ("n.npz", "a.npz"):
         (tmp_path / name).write_bytes(damage)
     assert Stages(tmp_path).value("n", {}, int, lambda: 7) == 7
     assert Stages(tmp_path).arrays("a", {}, lambda: {"n": np.array(7)})["n"] == 7

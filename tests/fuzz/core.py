@@ -95,7 +95,9 @@ def check_solver(batch: Tokens, rng: random.Random, report: Report) -> None:
             if effort.solved:
                 assert (effort.expanded, effort.pushes) == (answer.expanded, answer.pushes)
     unsolvable = batch[found["any"].verdicts == Results.VERDICTS.index("unsolvable")][:2]
-    for board, repair in zip(unsolvable, repair_many(unsolvable, threads=1, limits=limits), strict=True):
+    # Repair searches once a wall, each time within the limits: with thousands of walls they must be small.
+    each = Limits(states=min(limits.states or 0, 10**6 // batch[0].size), megabytes=limits.megabytes)
+    for board, repair in zip(unsolvable, repair_many(unsolvable, threads=1, limits=each), strict=True):
         assert repair.verdict != "solvable"
         if repair.walls:
             assert (

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from maskoban.errors import MaskobanError
-from maskoban.nn.layers import add_product
+from maskoban.nn.attention import attend_reference
+from maskoban.nn.layers import add_product, rms_norm
 from maskoban.nn.networks import InteriorNetwork, PaperNetwork, build_network, sinusoid
 
 
@@ -144,9 +145,9 @@ def test_the_interior_network_samples_the_cells_inside_the_border() -> None:
     assert not network(torch.full((2, 28), 7)).any()  # it starts by saying nothing
 
 
-@pytest.mark.parametrize("blocks", [1, 3])
-def test_asking_for_some_cells_equals_picking_from_all(blocks: int) -> None:
-    network = shaken(InteriorNetwork(6, 7, d=32, blocks=blocks, heads=2, hidden=64), 4)
+@pytest.mark.parametrize(("blocks", "passes"), [(1, 1), (3, 1), (2, 2)])
+def test_asking_for_some_cells_equals_picking_from_all(blocks: int, passes: int) -> None:
+    network = shaken(InteriorNetwork(6, 7, d=32, blocks=blocks, heads=2, hidden=64, passes=passes), 4)
     tokens = torch.randint(0, 8, (3, 20))
     cells = torch.tensor([[0, 19, 3], [7, 7, 1], [11, 2, 5]])
     everything = network(tokens)
@@ -185,6 +186,37 @@ def test_the_interior_network_equals_its_formulas() -> None:
         torch.testing.assert_close(network(tokens)[0], logits, rtol=1e-4, atol=1e-5)
 
 
+def test_a_looped_network_runs_its_blocks_again_on_its_input() -> None:
+    """Three passes over two blocks are six blocks in a row, with gain * input added between two passes."""
+    shape = {"height": 5, "width": 6, "d": 16, "heads": 1, "hidden": 16}
+    looped = shaken(InteriorNetwork(**shape, blocks=2, passes=3), 12)
+    assert isinstance(looped, InteriorNetwork)
+    assert looped.gain is not None
+    once = InteriorNetwork(**shape, blocks=2)
+    once.load_state_dict({k: v for k, v in looped.state_dict().items() if k != "gain"})
+    tokens = torch.randint(0, 8, (3, 12))
+    torch.testing.assert_close(looped(tokens, passes=1), once(tokens))
+    x = given = rms_norm(looped.token.weight[tokens] + looped.place)
+    for run in range(3):
+        x = x + (run > 0) * looped.gain * given
+        for i in range(2):
+            qkv = rms_norm(x) @ looped.qkv[i].flatten(0, 1).T
+            x = x + attend_reference(qkv, 1, looped.rotary) @ looped.out[i].T
+            x = x + F.relu(rms_norm(x) @ looped.up[i].T).square() @ looped.down[i].T
+    torch.testing.assert_close(looped(tokens), rms_norm(x) @ looped.head.T, rtol=1e-4, atol=1e-5)
+    looped(tokens).sum().backward()
+    assert looped.gain.grad is not None
+    assert looped.gain.grad.any()
+
+
+def test_the_label_of_a_symmetry_is_the_identity_where_none_is_given() -> None:
+    network = shaken(InteriorNetwork(5, 5, d=16, blocks=1, heads=1, hidden=16, symmetry=True), 13)
+    tokens = torch.randint(0, 8, (2, 9))
+    plain, labelled = network(tokens), network(tokens, turn=torch.tensor([0, 3]))
+    torch.testing.assert_close(labelled[0], plain[0])
+    assert not torch.allclose(labelled[1], plain[1], atol=1e-3)
+
+
 def test_bf16_stays_near_fp32_and_logits_come_out_in_fp32() -> None:
     network = InteriorNetwork(6, 6, d=32, blocks=2, heads=2, hidden=64)
     shaken(network, 6)
@@ -203,10 +235,10 @@ def test_training_and_evaluation_embed_alike() -> None:
     torch.testing.assert_close(network.train()(tokens), network.eval()(tokens))
 
 
-@pytest.mark.parametrize("blocks", [1, 2])
-def test_many_boards_give_what_few_give(blocks: int) -> None:
+@pytest.mark.parametrize(("blocks", "passes"), [(1, 1), (2, 1), (1, 3)])
+def test_many_boards_give_what_few_give(blocks: int, passes: int) -> None:
     """Of many, the first block's products come from a table of all tokens in all places."""
-    network = shaken(InteriorNetwork(5, 6, d=16, blocks=blocks, heads=1, hidden=16), 8).eval()
+    network = shaken(InteriorNetwork(5, 6, d=16, blocks=blocks, heads=1, hidden=16, passes=passes), 8).eval()
     tokens, cells = torch.randint(0, 8, (40, 12)), torch.randint(0, 12, (40, 1))
     few = torch.cat([network(tokens[i : i + 4], None, cells[i : i + 4]) for i in range(0, 40, 4)])
     torch.testing.assert_close(network(tokens, None, cells), few, rtol=1e-4, atol=1e-5)
@@ -222,10 +254,12 @@ def test_adding_in_place_equals_adding() -> None:
     torch.testing.assert_close(x, expected)
 
 
-@pytest.mark.parametrize("blocks", [1, 3])
-def test_the_residual_stream_may_be_added_to_in_place(blocks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("blocks", "passes"), [(1, 1), (3, 1), (2, 3)])
+def test_the_residual_stream_may_be_added_to_in_place(
+    blocks: int, passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As on a CUDA device, when drawing: nothing may read it afterwards."""
-    network = shaken(InteriorNetwork(5, 6, d=16, blocks=blocks, heads=1, hidden=16), 10).eval()
+    network = shaken(InteriorNetwork(5, 6, d=16, blocks=blocks, heads=1, hidden=16, passes=passes), 10).eval()
     tokens, cells = torch.randint(0, 8, (20, 12)), torch.randint(0, 12, (20, 1))
 
     def in_place(self: InteriorNetwork, x: Tensor, y: Tensor, weight: Tensor) -> Tensor:
@@ -275,7 +309,12 @@ def test_a_shape_that_makes_no_sense_is_an_error() -> None:
             {"network": "interior", "dropout": 0, "activation": "relu"},
             "activation: expected 'gelu' for the interior network, got 'relu'",
         ),
-        ({"network": "mine"}, "no network is called 'mine'; expected one of paper, interior"),
+        ({"passes": 2}, "passes: expected 1 for the paper network, got 2"),
+        (
+            {"network": "interior", "dropout": 0, "passes": 0},
+            "passes: expected a whole number from 1 to 64, got 0",
+        ),
+        ({"network": "mine"}, "no network is called 'mine'; expected one of paper, interior, conditional"),
     ):
         with pytest.raises(MaskobanError) as error:
             build_network(good | change)

@@ -20,7 +20,8 @@ from maskoban.solving.solver import Limits, Results, solve, solve_many
 from tests.solving.reference import judge
 from tests.solving.test_agreement import batches, made_boards, random_boards
 
-BEST_FIRST, FEATURE_SEARCH, RELAXED_GAME = 1, 2, 4
+#: As native/outcome.hpp numbers them.
+BEST_FIRST, PLAN_FROM_OUTSIDE, RELAXED_GAME, CORRALS, PLAN_FROM_STARTS = 1, 2, 4, 8, 16
 
 
 def planned(boards: Tokens, without: int = BEST_FIRST) -> list[tuple[str, str]]:
@@ -32,7 +33,7 @@ def planned(boards: Tokens, without: int = BEST_FIRST) -> list[tuple[str, str]]:
 
 
 def check(boards: Tokens, verdicts: list[str]) -> None:
-    for without in (BEST_FIRST, BEST_FIRST | RELAXED_GAME):
+    for without in (BEST_FIRST, BEST_FIRST | RELAXED_GAME, BEST_FIRST | PLAN_FROM_OUTSIDE | CORRALS):
         for board, verdict, (said, solution) in zip(boards, verdicts, planned(boards, without), strict=True):
             assert said == verdict, f"{said}, not {verdict}:\n{Level(board)}"
             assert verdict != "solved" or solves(board, solution), f"{solution}:\n{Level(board)}"
@@ -104,9 +105,38 @@ def test_both_searches_take_turns() -> None:
     assert solves(GOAL_ROOM, result.solution)
     assert count(result.solution).pushes == result.pushes
     alone = _core.solve_boards(
-        GOAL_ROOM.tokens[None], 0, 100 * result.expanded, 1024, -1.0, 1, False, None, FEATURE_SEARCH
+        GOAL_ROOM.tokens[None],
+        0,
+        100 * result.expanded,
+        1024,
+        -1.0,
+        1,
+        False,
+        None,
+        PLAN_FROM_OUTSIDE | PLAN_FROM_STARTS,
     )
     assert Results.VERDICTS[alone["verdicts"][0]] == "unknown"
+
+
+RULES = {1: "freezing", 2: "corral", 4: "relaxed game"}
+
+
+def check_rules(boards: Tokens) -> set[str]:
+    """No rule may call a solvable position dead. Returns the rules that called some position dead."""
+    dead = _core.dead_by_rules(boards)
+    for board, rules in zip(boards[dead > 0], dead[dead > 0], strict=True):
+        assert judge(board).verdict == "unsolvable", (
+            f"{[n for b, n in RULES.items() if b & rules]}:\n{Level(board)}"
+        )
+    return {name for bit, name in RULES.items() if (dead & bit).any()}
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "boxes", "walls"), [(4, 5, 2, 0.3), (4, 4, 3, 0.1), (5, 5, 3, 0.2)]
+)
+def test_no_rule_calls_a_solvable_position_dead(height: int, width: int, boxes: int, walls: float) -> None:
+    boards = random_boards(10_000, height, width, boxes, walls, seed=boxes + 20)
+    assert check_rules(boards) == set(RULES.values())
 
 
 def test_the_same_level_is_solved_the_same_way() -> None:
@@ -122,6 +152,9 @@ if __name__ == "__main__":
         seed = int(rng.integers(1 << 30))
         boards = random_boards(2000, int(height), int(width), int(boxes), rng.uniform(0.05, 0.4), seed)
         against_effort(boards)
+        dead = boards[_core.dead_by_rules(boards) > 0]
+        effort = solve_many(dead, "effort", limits=Limits(states=30_000), solutions=False)
+        assert not effort.solved.any(), f"not dead:\n{Level(dead[np.argmax(effort.solved)])}"
         done += len(boards)
         print(f"\r{done} boards agree", end="", flush=True)
     print()

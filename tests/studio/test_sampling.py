@@ -123,10 +123,10 @@ def test_the_cost_that_is_shown_is_the_cost_that_was_measured() -> None:
         return json.loads((REPORTS / name / "report.json").read_text())
 
     best, plain = report("best"), report("best-plain")
-    fast = next(row for row in best["measures"]["steps"] if row["steps"] == 16)
+    fast = next(row for row in best["steps"] if row["steps"] == 16)
     measured = {
-        "best": (best["measures"]["solvability"]["solvable"]["share"], best["source"]["attempts"]),
-        "plain": (plain["measures"]["solvability"]["solvable"]["share"], plain["source"]["attempts"]),
+        "best": (best["solvability"]["solvable"]["share"], best["source"]["attempts"]),
+        "plain": (plain["solvability"]["solvable"]["share"], plain["source"]["attempts"]),
         "fast": (fast["solvable"]["share"], fast["attempts"]),
     }
     for name, (solvable, attempts) in measured.items():

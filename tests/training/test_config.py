@@ -9,6 +9,7 @@ import pytest
 
 from maskoban.errors import MaskobanError
 from maskoban.training.config import (
+    ANY,
     BEST,
     PAPER,
     PRESETS,
@@ -33,11 +34,11 @@ def test_the_papers_run_has_every_number_of_the_paper() -> None:
 
 
 def test_presets_are_found_by_name() -> None:
-    assert [preset_named(name) for name in ("paper", "best", "tiny")] == [PAPER, BEST, TINY]
+    assert [preset_named(name) for name in ("paper", "best", "tiny", "any")] == [PAPER, BEST, TINY, ANY]
     assert all(name == preset.name for name, preset in PRESETS.items())
     with pytest.raises(MaskobanError) as refused:
         preset_named("papre")
-    assert str(refused.value) == "preset: expected one of paper, best, tiny, got 'papre'"
+    assert str(refused.value) == "preset: expected one of paper, best, tiny, any, got 'papre'"
 
 
 def changed(*settings: str) -> Preset:

@@ -39,6 +39,8 @@ MODELS = {
     "paper": (SMALL_PAPER, 16),
     "paper-relu-norm": (dataclasses.replace(SMALL_PAPER, activation="relu", final_norm=True), 16),
     "interior-8": (WIDE, 8),
+    "looped": (dataclasses.replace(SMALL, passes=3, symmetry=0.5, unit="gelu"), 16),
+    "looped-8": (dataclasses.replace(WIDE, passes=2, least_passes=1), 8),
     "paper-8": (WIDE_PAPER, 8),
 }
 
@@ -96,6 +98,28 @@ def test_the_weights_exist_once_and_the_graphs_are_small(exported: tuple[Preset,
     assert weights[:64] not in (folder / "model.onnx").read_bytes()
 
 
+def test_a_looped_network_stores_its_weights_once_whatever_its_passes(tmp_path: Path) -> None:
+    import onnx
+
+    run = save_run(tmp_path / "run", dataclasses.replace(SMALL, passes=2))
+    nodes = {}
+    for passes in (2, 5):
+        facts = export(run, tmp_path / str(passes), passes=passes)
+        graph = onnx.load(tmp_path / str(passes) / "model.onnx", load_external_data=False).graph
+        external = [tensor.name for tensor in graph.initializer if tensor.external_data]
+        assert len(external) == len(set(external)) == 3 + 6 * SMALL.blocks + 1
+        nodes[passes] = sum(node.op_type == "Attention" for node in graph.node)
+    assert nodes == {2: 2 * SMALL.blocks, 5: 5 * SMALL.blocks}
+    sizes = {(tmp_path / str(passes) / "model.safetensors").stat().st_size for passes in (2, 5)}
+    assert max(sizes) - min(sizes) <= 64  # the settings are in its header
+    two, five = (load(tmp_path / str(passes)).denoiser for passes in (2, 5))
+    feed = np.full((1, 20), MASK, np.uint8), np.ones(1, np.int64), np.zeros((1, 1), np.int64)
+    assert np.abs(two.logits(*feed) - five.logits(*feed)).max() > TOLERANCE
+    assert facts["parameters"] == sum(p.numel() for p in new_network(SMALL).parameters()) + SMALL.d
+    with pytest.raises(MaskobanError, match="passes: expected 1 for a network that is not looped, got 3"):
+        export(save_run(tmp_path / "plain"), tmp_path / "out", passes=3)
+
+
 def test_int8_is_near_and_the_same_in_any_batch(exported: tuple[Preset, Path]) -> None:
     _, folder = exported
     exact, small = (OnnxDenoiser(folder / graph) for graph in ("model.onnx", "model.int8.onnx"))
@@ -120,7 +144,7 @@ def test_no_two_neighbours_in_an_int8_column_overflow_sixteen_bits(exported: tup
     preset, folder = exported
     model = onnx.load(folder / "model.int8.onnx", load_external_data=False)
     products = [node for node in model.graph.node if node.op_type == "MatMulIntegerToFloat"]
-    assert len(products) == 6 * preset.blocks
+    assert len(products) == 6 * preset.blocks * preset.passes
     del model.graph.output[:]
     model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(node.input[1]) for node in products)
     (folder / "weights.onnx").write_bytes(model.SerializeToString())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from itertools import combinations
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -13,13 +13,17 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binom
+from torch import Tensor
 
 from maskoban.boards import Level
+from maskoban.boards.geometry import symmetries
 from maskoban.boards.tiles import MASK
 from maskoban.diffusion.schedule import masked_share, rarity, weights
-from maskoban.training.config import PAPER
+from maskoban.nn.networks import Network
+from maskoban.training.config import PAPER, TINY
 from maskoban.training.objective import (
     Corrupted,
+    TrainingLoss,
     cross_entropy,
     draw_times,
     mask_exactly,
@@ -211,3 +215,35 @@ def test_half_precision_logits_are_graded_in_fp32() -> None:
     )
     assert half.dtype == torch.float32
     assert half.item() == pytest.approx(exact.item())
+
+
+class Recording(Network):
+    """A network that keeps what it was given."""
+
+    def forward(self, tokens: Tensor, *_: Any, **given: Any) -> Tensor:
+        self.given = {"tokens": tokens, **given}
+        return torch.zeros(*tokens.shape, 7, requires_grad=True)
+
+
+@pytest.mark.parametrize(("shape", "allowed"), [((5, 5), set(range(8))), ((5, 7), {0, 2, 4, 6})])
+def test_boards_are_turned_as_their_labels_say(shape: tuple[int, int], allowed: set[int]) -> None:
+    preset = replace(TINY, height=shape[0], width=shape[1], symmetry=0.5, diffusion_steps=15)
+    network = Recording(*shape)
+    objective = TrainingLoss(network, preset, slice(None), torch.device("cpu"))
+    torch.manual_seed(0)
+    boards = torch.randint(0, 7, (400, network.cells))
+    noise = objective.noise(boards)
+    objective.loss(boards, *noise)
+    turn, seen = network.given["turn"], network.given["tokens"]
+    assert set(turn.tolist()) == allowed
+    assert 0.4 < (turn != 0).float().mean() < 0.6
+    for board, number, tokens in zip(boards, turn.tolist(), seen, strict=True):
+        turned = symmetries(board.view(network.rows, network.columns).numpy().astype(np.uint8))[
+            number
+        ].ravel()
+        masked = tokens.numpy() == MASK
+        assert (tokens.numpy() == turned)[~masked].all()
+        assert masked.any()
+    network.eval()
+    objective.loss(boards, *objective.noise(boards))
+    assert "turn" not in network.given

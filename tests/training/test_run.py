@@ -127,7 +127,7 @@ def test_bad_arguments_get_one_sentence(
 
     run = tmp_path / "run"
     given = ("--corpus", corpus, *SMALL)
-    assert error(*given, preset="huge") == "preset: expected one of paper, best, tiny, got 'huge'"
+    assert error(*given, preset="huge") == "preset: expected one of paper, best, tiny, any, got 'huge'"
     assert error(*given, "--set=steps=x") == "steps: expected a whole number, got 'x'"
     assert (
         error(*given, "--set=network=mine") == "no network is called 'mine'; expected one of paper, interior"

@@ -43,9 +43,12 @@ SMALL = replace(
     warmup=3, ema=0.9, validate_every=4, validation_boards=16, sample_every=100, sample_boards=4,
 )  # fmt: skip
 
-#: Both networks, both optimisers, both corruptions, both decays, with and without clipping and averaging.
+#: Both networks, looped and not, both optimisers, corruptions and decays, with and without clipping and averaging.
 RUNS = {
     "ours": SMALL,
+    "looped": replace(
+        SMALL, passes=3, least_passes=1, symmetry=0.5, unit="gelu", muon_weight_decay=0.1, steps=12
+    ),
     "paper": replace(
         PAPER, height=6, width=6, d=16, blocks=2, heads=2, hidden=32, diffusion_steps=36, batch=16, steps=12,
         warmup=3, ema=0.9, precision="fp32", validate_every=4, validation_boards=16, sample_every=100,

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 #: Called with (done, total) from time to time.
 OnProgress: TypeAlias = Callable[[int, int], None]
 
 
 @contextmanager
-def bar(doing: str, wanted: bool = True) -> Iterator[OnProgress]:
-    """A callback that moves a bar; one that does nothing where no bar is ``wanted``.
+def bar(doing: str, wanted: bool = True, console: Console | None = None) -> Iterator[OnProgress]:
+    """A callback that moves a bar on a console; one that does nothing where no bar is ``wanted``.
 
     >>> with bar("counting", wanted=False) as on_progress:
     ...     on_progress(3, 3)
@@ -22,10 +25,10 @@ def bar(doing: str, wanted: bool = True) -> Iterator[OnProgress]:
         return
     # Imported here, because solving and training need NumPy and torch only.
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as RichProgress
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with RichProgress(*columns, console=Console(stderr=True)) as shown:
+    console = console or Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as shown:
         task = shown.add_task(doing, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)

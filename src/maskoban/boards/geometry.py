@@ -83,6 +83,19 @@ def symmetries(tokens: Tokens) -> list[Tokens]:
     return [np.rot90(t, k, axes=(-2, -1)) for t in (tokens, mirrored) for k in range(4)]
 
 
+def turning_tables(rows: int, columns: int) -> NDArray[np.int64]:
+    """For each of the eight symmetries, the cell that each cell of the turned board shows: (8, cells).
+
+    Where a quarter turn would change the shape, its row is -1.
+
+    >>> turning_tables(2, 2).tolist()[:2]
+    [[0, 1, 2, 3], [1, 3, 0, 2]]
+    """
+    grid = np.arange(rows * columns).reshape(rows, columns)
+    turned = symmetries(grid)  # type: ignore[arg-type]
+    return np.stack([t.ravel() if t.shape == grid.shape else np.full(grid.size, -1) for t in turned])
+
+
 def group_by_shape(boards: Tokens | Sequence[Tokens]) -> Iterator[tuple[NDArray[np.int64], Tokens]]:
     """Batches of equal shape, each with the indices of its boards.
 

@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from maskoban._util.files import atomic_file, file_errors
+from maskoban._util.progress import OnProgress
 from maskoban.bulk.job import current_settings, difference
 from maskoban.bulk.table import card, parquet_bytes, read_rows
 from maskoban.errors import MaskobanError
@@ -125,9 +126,18 @@ class Dataset:
         """The rows of a shard, all columns or some. A file whose checksum differs is an error."""
         return read_rows(self._bytes(shard), str(self.data / shard.name), columns)
 
+    def shards(self, on_progress: OnProgress | None = None) -> Iterator[ShardFile]:
+        """The shards of a finished dataset; progress is told in boards, after each shard."""
+        manifest, done = self.finished(), 0
+        for shard in manifest.shards:
+            yield shard
+            done += shard.rows
+            if on_progress is not None:
+                on_progress(done, manifest.boards)
+
     def check_files(self) -> None:
         """Compare the checksum of every file of a finished dataset."""
-        for shard in self.finished().shards:
+        for shard in self.shards():
             self._bytes(shard)
 
     def _bytes(self, shard: ShardFile) -> bytes:

@@ -44,9 +44,8 @@ def dedupe(
     source, target = Dataset(Path(folder).resolve()), Dataset(Path(out).resolve())
     if source.path == target.path:
         raise MaskobanError(f"{out}: expected another folder than that of the dataset")
-    manifest = source.finished()
-    known_ids, known_files, names = _known(against)
     settings = source.settings() | {"without_duplicates_of": source.fingerprint()}
+    known_ids, known_files, names = _known(against)
     if names:
         settings |= {"without_puzzles_of": ", ".join(sorted(names))}
     with target.opened(settings):
@@ -54,18 +53,15 @@ def dedupe(
         if complete is not None:
             return complete
         source.check_files()  # DuckDB does not compare checksums
-        shards, done = [], 0
+        shards = []
         scratch = target.path / ".sorting.part"
         with _first_numbers(source, known_ids, known_files, scratch, megabytes) as first_numbers:
-            for shard in manifest.shards:
+            for shard in source.shards(on_progress):
                 rows = source.read(shard)
                 if rows.num_rows:
                     ends = pc.min_max(rows["number"]).as_py()
                     rows = rows.filter(pc.is_in(rows["number"], first_numbers(ends["min"], ends["max"])))
                 shards.append(target.write(shard.name, rows))
-                done += shard.rows
-                if on_progress is not None:
-                    on_progress(done, manifest.boards)
         return target.finish(shards)
 
 
@@ -131,7 +127,7 @@ def _first_numbers(
 
 
 def _files(dataset: Dataset) -> list[str]:
-    return [_escaped(dataset.data / shard.name) for shard in dataset.finished().shards]
+    return [_escaped(dataset.data / shard.name) for shard in dataset.shards()]
 
 
 def _escaped(path: Path) -> str:

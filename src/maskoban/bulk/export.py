@@ -112,8 +112,8 @@ def _matching(
 ) -> Iterator[pa.Table]:
     """The rows that match, by the columns of the dataset; one shard at a time. No matching row is an error."""
     check_filter(board_filter)
-    manifest, done, found = dataset.finished(), 0, False
-    for shard in manifest.shards:
+    found = False
+    for shard in dataset.shards(on_progress):
         rows = dataset.read(shard)
         if board_filter.only_solvable or board_filter.difficulty:
             rows = rows.filter(pc.equal(rows["verdict"], "solved"))
@@ -125,9 +125,6 @@ def _matching(
         if len(rows):
             found = True
             yield rows
-        done += shard.rows
-        if on_progress is not None:
-            on_progress(done, manifest.boards)
     if not found:
         matches = f"matches ({board_filter})" if board_filter else "is in it"
         raise MaskobanError(f"{dataset.path}: no board {matches}; nothing was exported")

@@ -39,8 +39,8 @@ def verify(
     unread = []
 
     def tables() -> Iterator[pa.Table]:
-        done = 0
-        for shard, chosen in zip(manifest.shards, _chosen_rows(manifest, sample, seed), strict=True):
+        chosen_rows = _chosen_rows(manifest, sample, seed)
+        for shard, chosen in zip(dataset.shards(on_progress), chosen_rows, strict=True):
             try:
                 rows = dataset.read(shard)
             except MaskobanError as error:
@@ -49,9 +49,6 @@ def verify(
                 size = (dataset.data / shard.name).stat().st_size
                 problems.extend(_problems(rows, size, shard, chosen, settings["states"]))
                 yield rows
-            done += shard.rows
-            if on_progress is not None:
-                on_progress(done, manifest.boards)
 
     counted = totals(manifest.shards, tables())
     problems += unread

@@ -11,6 +11,7 @@ import typer
 
 from maskoban.cli.options import Device, Filter, ModelName, SamplerName, Sampling, Seed, grouped
 from maskoban.cli.output import Output, boards_text, progress_bar
+from maskoban.errors import MaskobanError, need
 
 if TYPE_CHECKING:
     from maskoban.bulk.dataset import Manifest
@@ -74,13 +75,11 @@ def make(
     context.with_resource(terminate_as_interrupt())
     if context.invoked_subcommand is not None:
         return
-    from maskoban.errors import MaskobanError
-
     if count is None or out is None:
         raise MaskobanError("a dataset needs --count and --out; see maskoban bulk --help")
     if address is not None and engine != "ray":
         raise MaskobanError("--address: expected together with --engine ray")
-    _check_installed("pyarrow")
+    need("a dataset", "bulk", "pyarrow")
     import maskoban
     from maskoban.bulk import run
     from maskoban.bulk.job import Job
@@ -116,7 +115,7 @@ def verify(
       maskoban bulk verify dataset
       maskoban bulk verify dataset --sample 100000
     """
-    _check_installed("pyarrow")
+    need("a dataset", "bulk", "pyarrow")
     from maskoban.bulk.dataset import Dataset
     from maskoban.bulk.verify import verify
 
@@ -156,7 +155,7 @@ def dedupe(
       maskoban bulk dedupe dataset unique
       maskoban bulk dedupe dataset fresh --against boxoban-medium-train
     """
-    _check_installed("pyarrow", "duckdb")
+    need("a dataset", "bulk", "pyarrow", "duckdb")
     from maskoban.bulk.dedupe import dedupe
 
     with progress_bar("copying", Output(as_json=False)) as on_progress:
@@ -199,10 +198,9 @@ def export(
       maskoban bulk export dataset boxoban-levels --name medium --test 0
       maskoban bulk export dataset hard.sok --difficulty hard
     """
-    _check_installed("pyarrow")
+    need("a dataset", "bulk", "pyarrow")
     from maskoban.boards import by_suffix
     from maskoban.bulk.export import export_boxoban, export_levels
-    from maskoban.errors import MaskobanError
 
     options = {"name": name, "valid": valid, "test": test}
     given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
@@ -220,16 +218,6 @@ def export(
 
 
 bulk.command("export")(grouped(export))
-
-
-def _check_installed(*packages: str) -> None:
-    from importlib.util import find_spec
-
-    from maskoban.errors import MaskobanError
-
-    for package in packages:
-        if find_spec(package) is None:
-            raise MaskobanError(f"datasets need {package}: pip install 'maskoban[bulk]'")
 
 
 def _print_totals(manifest: Manifest) -> None:

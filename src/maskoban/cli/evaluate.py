@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import typer
 
-from maskoban.cli.options import Sampling
+from maskoban.cli.options import Device, Sampling, Seed
+from maskoban.cli.output import boards_text
 
 if TYPE_CHECKING:
-    from maskoban.evaluation.measure import Generator
+    from maskoban.evaluation.measure import Generator, Plan
+    from maskoban.evaluation.report import Report
 
 
-def evaluate(
-    sampling: Sampling,
-    out: Annotated[Path, typer.Option(help="Folder for the report; the same folder again resumes.")],
+@dataclass
+class Generators:
+    """What makes the boards."""
+
     models: Annotated[
         list[str] | None,
         typer.Option(
@@ -27,19 +30,47 @@ def evaluate(
             metavar="MODEL[:SAMPLER]",
             help="A shipped model's name, a folder, or a hub id, and maybe a sampler of its own. Repeatable.",
         ),
-    ] = None,
+    ] = None
     boards: Annotated[
         list[str] | None,
         typer.Option(
             metavar="FILE|synth|random",
             help="A file of boards, the boards of corpus synth, or random ones, instead of a model. Repeatable.",
         ),
-    ] = None,
-    samples: Annotated[int, typer.Option(min=1, help="How many boards to sample.")] = 50_000,
-    seed: Annotated[int, typer.Option(help="Same seed, same boards.")] = 0,
+    ] = None
+    device: Device = "cpu"
+
+    def load(self, sampling: Sampling) -> list[Generator]:
+        """Models and boards in the order in which they were given."""
+        import maskoban
+        from maskoban.errors import MaskobanError
+        from maskoban.evaluation.measure import Generator
+
+        names = self.models or ([] if self.boards else ["best"])
+        if not names and (self.device != "cpu" or sampling != Sampling()):
+            raise MaskobanError("--device and the options of sampling are for a model: --boards needs none")
+        found = []
+        for name in names:
+            model_name, sampler = _with_sampler(name, sampling.sampler)
+            model = maskoban.load(model_name, self.device)
+            title = model.name if sampler == "best" else f"{model.name}-{sampler}"
+            found.append(Generator(title, model, replace(sampling, sampler=sampler).config(model)))
+        for name in self.boards or ():
+            rule = cast(Literal["synth", "random"], name)
+            file = Path(name)
+            found.append(Generator(name, rule) if name in ("synth", "random") else Generator(file.stem, file))
+        return found
+
+
+@dataclass
+class Measuring:
+    """What is measured, and against what."""
+
+    samples: Annotated[int, typer.Option(min=1, help="How many boards to sample.")] = 50_000
+    seed: Seed = 0
     sweep: Annotated[
         int, typer.Option(min=0, help="Boards for each other sampler of a single model; 0 leaves them out.")
-    ] = 1_000,
+    ] = 1_000
     axes: Annotated[
         list[str] | None,
         typer.Option(
@@ -48,14 +79,14 @@ def evaluate(
             help="Two measures for an expressive range plot: walls, effort, decomposed_effort, pushes, moves, "
             "box_changes, box_lines. Repeatable.",
         ),
-    ] = None,
+    ] = None
     corpus: Annotated[
         str | None,
         typer.Option(
             show_default="boxoban-medium-train, if it was fetched",
             help="Training levels to look for copies of.",
         ),
-    ] = None,
+    ] = None
     held_out: Annotated[
         str | None,
         typer.Option(
@@ -63,9 +94,28 @@ def evaluate(
             show_default="Boxoban's",
             help="Levels held out of that corpus, to compare patterns, tiles, copies and difficulty with.",
         ),
-    ] = None,
-    log: Annotated[Path | None, typer.Option(help="log.jsonl of the training run.")] = None,
-    device: Annotated[str, typer.Option(help="Where the network runs: cpu, or cuda (needs torch).")] = "cpu",
+    ] = None
+    log: Annotated[Path | None, typer.Option(help="log.jsonl of the training run.")] = None
+
+    def plan(self) -> Plan:
+        """The plan of a report. What cannot be read is said before the work; held-out levels are read first anyway."""
+        from maskoban.evaluation.measure import Plan
+        from maskoban.evaluation.measures.board_measures import axes_of
+        from maskoban.evaluation.measures.distances import training_levels
+
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        if self.axes:
+            given["axes"] = tuple(axes_of(each) for each in self.axes)
+        if self.corpus is not None:
+            training_levels(self.corpus)
+        return Plan(**given)
+
+
+def evaluate(
+    sampling: Sampling,
+    generators: Generators,
+    measuring: Measuring,
+    out: Annotated[Path, typer.Option(help="Folder for the report; the same folder again resumes.")],
 ) -> None:
     """Measure a generator of boards as the paper does, or several side by side, and write a report.
 
@@ -86,50 +136,24 @@ def evaluate(
       maskoban evaluate --model best --model best:plain --boards synth --boards random --samples 500 --out report
       maskoban evaluate --model mine --corpus mine.npz --held-out rest.npz --out report
     """
-    import maskoban
     from maskoban._util.signals import terminate_as_interrupt
     from maskoban.errors import MaskobanError
     from maskoban.evaluation.evaluate import check_output, compare
     from maskoban.evaluation.evaluate import evaluate as write_report
-    from maskoban.evaluation.measure import Generator, Plan
-    from maskoban.evaluation.measures.board_measures import axes_of
-    from maskoban.evaluation.measures.distances import training_levels
 
-    names = models or ([] if boards else ["best"])
-    if not names and (device != "cpu" or sampling != Sampling()):
-        raise MaskobanError("--device and the options of sampling are for a model: --boards needs none")
-    several = len(names) + len(boards or []) > 1
-    if several and log is not None:
+    several = len(generators.models or ()) + len(generators.boards or ()) > 1
+    if several and measuring.log is not None:
         raise MaskobanError("--log is for a report of one model, got several generators")
-    pairs = tuple(axes_of(each) for each in axes) if axes else Plan.axes
+    plan = measuring.plan()
     check_output(out)
-    # What cannot be read is said before the work; held-out levels are read first anyway.
-    if corpus is not None:
-        training_levels(corpus)
-    generators = []
-    for name in names:
-        model_name, sampler = _with_sampler(name, sampling.sampler)
-        model = maskoban.load(model_name, device)
-        title = model.name if sampler == "best" else f"{model.name}-{sampler}"
-        generators.append(Generator(title, model, replace(sampling, sampler=sampler).config(model)))
-    generators += [_without_model(each, Generator) for each in boards or []]
-    plan = Plan(
-        samples=samples,
-        seed=seed,
-        sweep=0 if several else sweep,
-        corpus=corpus or Plan.corpus,
-        held_out=held_out,
-        log=None if log is None else str(log),
-        axes=pairs,
-    )
+    made_by = generators.load(sampling)
     try:
         with terminate_as_interrupt():
-            say = partial(print, file=sys.stderr)
-            progress = sys.stderr.isatty()
+            say, progress = partial(print, file=sys.stderr), sys.stderr.isatty()
             if several:
-                reports = compare(generators, out, plan, say, progress).generators
+                reports = compare(made_by, out, replace(plan, sweep=0), say, progress).generators
             else:
-                reports = {"": write_report(generators[0], out, plan, say, progress)}
+                reports = {"": write_report(made_by[0], out, plan, say, progress)}
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the same command resumes from what is in {out}") from None
     for name, report in reports.items():
@@ -145,19 +169,10 @@ def _with_sampler(text: str, default: str) -> tuple[str, str]:
     return (name, sampler) if name and sampler in SAMPLERS else (text, default)
 
 
-def _without_model(text: str, make: type[Generator]) -> Generator:
-    if text in ("synth", "random"):
-        return make(text, text)  # type: ignore[arg-type]
-    return make(Path(text).stem, Path(text))
-
-
-def _tell(report: object, prefix: str) -> None:
-    from maskoban.evaluation.report import Report
-
-    assert isinstance(report, Report)
+def _tell(report: Report, prefix: str) -> None:
     assert report.solvability is not None
     found = report.solvability.solvable
     told = f"{found.share:.1%} solvable (95 %: {found.low:.1%} to {found.high:.1%})"
-    print(f"{prefix}{found.total:,} board{'' if found.total == 1 else 's'}, {told}", file=sys.stderr)
+    print(f"{prefix}{boards_text(found.total)}, {told}", file=sys.stderr)
     for name, why in report.notes.items():
         print(f"{prefix}{name}: {why}", file=sys.stderr)

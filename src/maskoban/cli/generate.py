@@ -9,12 +9,26 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from maskoban.cli.options import ANIMATED, Device, File, Filter, Json, ModelName, Outputs, Sampling, Seed
+from maskoban.cli.options import (
+    ANIMATED,
+    Device,
+    File,
+    Filter,
+    Json,
+    ModelName,
+    Outputs,
+    Sampling,
+    Seed,
+    Size,
+    parse_size,
+)
 from maskoban.cli.output import CHUNK, Output, boards_text, caption, complain, progress_bar
 
 if TYPE_CHECKING:
     from maskoban.boards import Level, Tokens
+    from maskoban.diffusion.model import Model
     from maskoban.diffusion.trajectory import Trajectory
+    from maskoban.solving.filters import BoardFilter
 
 #: Seconds the solver may take for one search when it judges a sampled board.
 JUDGING_SECONDS = 10
@@ -26,6 +40,7 @@ def generate(
     seed: Seed = 0,
     outputs: Outputs,
     as_json: Json = False,
+    size: Size = None,
     board_filter: Filter,
     model_name: ModelName = "best",
     device: Device = "cpu",
@@ -38,6 +53,10 @@ def generate(
     the first boards of the seed's sequence that match are kept. Into a pipe, boards
     are written as a level file.
 
+    A conditional model draws boards of any --size from 5x5 to 16x16. For it, --boxes
+    and --difficulty are conditions: it draws such boards, as far as it obeys them,
+    and only --only-solvable filters.
+
     Keys of --json: index (counted from 0), seed, number (in the seed's sequence),
     board (text), id, verdict (solved, unsolvable, unknown or malformed), reason,
     effort, pushes, moves, box_changes, box_lines, word (easy, medium, hard or
@@ -48,6 +67,7 @@ def generate(
     Examples:
       maskoban generate -n 9 --seed 7
       maskoban generate -n 100 --difficulty hard --out hard.sok
+      maskoban generate --model any --size 8x12 --boxes 5 --difficulty hard
       maskoban generate -n 100 --sampler fast --precision int8
       maskoban generate --picture boards.png --animate denoise.gif
       maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board + "\\n"'
@@ -57,7 +77,8 @@ def generate(
 
     outputs.check()
     model = maskoban.load(model_name, device)
-    config, wanted = sampling.config(model), board_filter.board_filter()
+    model, wanted = model.wish(board_filter.board_filter(), parse_size(size))
+    config = sampling.config(model)
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     sampled: dict[int, Level] = {}
     recorded: Trajectory | None = None
@@ -132,9 +153,11 @@ def complete(
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     completed: list[dict[int, Level]] = [{} for _ in given]
     possible = []
+    models: dict[int, tuple[Model, BoardFilter]] = {}
     for index, level in enumerate(given):
         try:
-            model.check_completable(level, wanted.boxes)
+            models[index] = model.wish_for(level, wanted)
+            models[index][0].check_completable(level, wanted.boxes)
             possible.append(index)
         except MaskobanError as error:
             complain(f"{file}, level {index}: {error}")
@@ -148,7 +171,8 @@ def complete(
             def on_progress(done: int, _: int, before: int = place * n) -> None:
                 progress(before + done, n * len(possible))
 
-            finished = model.stream(n, seed, config, wanted, board=given[index], on_progress=on_progress)
+            own, left = models[index]
+            finished = own.stream(n, seed, config, left, board=given[index], on_progress=on_progress)
             try:
                 for number, level in finished:
                     completed[index][number] = level
@@ -158,11 +182,15 @@ def complete(
         raise typer.Exit(2)
 
     def frames() -> Tokens:
-        pairs = [(level, kept) for level, kept in zip(given, completed, strict=True) if kept]
+        pairs = [
+            (i, level, kept) for i, (level, kept) in enumerate(zip(given, completed, strict=True)) if kept
+        ]
         runs = []
         with progress_bar("animating", output) as progress:
-            for level, kept in pairs[: -(-ANIMATED // n)]:
-                trajectory = model.trajectory(seed=seed, sampler=config, board=level, numbers=list(kept))
+            for index, level, kept in pairs[: -(-ANIMATED // n)]:
+                trajectory = models[index][0].trajectory(
+                    seed=seed, sampler=config, board=level, numbers=list(kept)
+                )
                 runs.append(trajectory.frames())
                 progress(len(runs), len(pairs))
         return side_by_side(runs)[:, :ANIMATED]

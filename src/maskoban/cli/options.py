@@ -31,6 +31,12 @@ Seed = Annotated[int, typer.Option(help="Same seed, same boards.")]
 ModelName = Annotated[
     str, typer.Option("--model", help="A shipped model's name, a folder, or a Hugging Face hub id.")
 ]
+Size = Annotated[
+    str | None,
+    typer.Option(
+        metavar="ROWSxCOLUMNS", show_default="the model's", help="Size of a board, with its border."
+    ),
+]
 Device = Annotated[str, typer.Option(help="Where the network runs: cpu, or cuda (needs torch).")]
 SamplerName = Annotated[
     str,
@@ -92,11 +98,17 @@ class Filter:
     """Which boards are kept."""
 
     only_solvable: Annotated[bool, typer.Option("--only-solvable", help="Keep only solvable boards.")] = False
-    difficulty: Annotated[Difficulty | None, typer.Option(help="Keep only boards with this rating.")] = None
+    difficulty: Annotated[
+        Difficulty | None,
+        typer.Option(help="Keep only boards with this rating; a conditional model draws such."),
+    ] = None
     difficulty_by: Annotated[
         Measure, typer.Option(help="What --difficulty rates by: effort, or decomposed effort.")
     ] = "effort"
-    boxes: Annotated[int | None, typer.Option(min=1, help="Keep only boards with so many boxes.")] = None
+    boxes: Annotated[
+        int | None,
+        typer.Option(min=1, help="Keep only boards with so many boxes; a conditional model draws such."),
+    ] = None
 
     def board_filter(self) -> BoardFilter:
         """The board filter these options stand for."""
@@ -147,6 +159,22 @@ class Outputs:
         ):  # fmt: skip
             if path:
                 check(path)
+
+
+def parse_size(text: str | None) -> tuple[int, int] | None:
+    """The height and width of a size such as 8x12.
+
+    >>> parse_size("8x12")
+    (8, 12)
+    """
+    from maskoban.errors import MaskobanError
+
+    if text is None:
+        return None
+    height, _, width = text.partition("x")
+    if not (height.isdecimal() and width.isdecimal() and len(text) < 10):
+        raise MaskobanError(f"--size: expected ROWSxCOLUMNS such as 8x12, got {text!r}")
+    return int(height), int(width)
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

@@ -7,13 +7,14 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import typer
 from typer.core import TyperGroup
 
+from maskoban._util.progress import OnProgress, bar
 from maskoban._util.signals import INTERRUPTED, is_interrupt, raise_on_interrupt
 from maskoban.errors import MaskobanError
 
@@ -51,6 +52,9 @@ class Commands(TyperGroup):
             return super().invoke(ctx)
         except MaskobanError as error:
             complain(str(error))
+            sys.exit(2)
+        except MemoryError:
+            complain("not enough memory for so much at once")
             sys.exit(2)
         except (KeyboardInterrupt, ImportError) as error:
             if not is_interrupt(error):
@@ -200,32 +204,25 @@ def chunks(file: str, doing: str, output: Output) -> Iterator[tuple[int, list[Le
     levels = stream(file)
     done, size = 0, 1
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal,
-                  redirect_stdout=False) as bar:  # fmt: skip
-        task = bar.add_task(doing, total=None)
+                  redirect_stdout=False) as shown:  # fmt: skip
+        task = shown.add_task(doing, total=None)
         while chunk := take(levels, size):
             yield done, chunk
             done += len(chunk)
-            bar.update(task, completed=done)
+            shown.update(task, completed=done)
             output.flush()
             size = min(2 * size, CHUNK)
 
 
 @contextmanager
-def progress_bar(doing: str, output: Output) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(doing: str, output: Output) -> Iterator[OnProgress]:
     """A progress bar on terminals, moved by calls with (done, total); elsewhere a line every half a minute."""
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
     console = _progress_console(output)
-    if not console.is_terminal:
-        yield _lines(doing)
-        return
-    columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as bar:
-        task = bar.add_task(doing, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with bar(doing, console.is_terminal, console) as moved:
+        yield moved if console.is_terminal else _lines(doing)
 
 
-def _lines(doing: str) -> Callable[[int, int], None]:
+def _lines(doing: str) -> OnProgress:
     last = time.monotonic()
 
     def on_progress(done: int, total: int) -> None:

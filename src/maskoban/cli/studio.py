@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from typing import Annotated
 
 import typer
 
-from maskoban.errors import MaskobanError
+from maskoban.errors import need
 
 
 def studio(
@@ -36,9 +35,7 @@ def studio(
       maskoban studio --port 9000 --no-browser
       maskoban studio --host 0.0.0.0 --token secret
     """
-    for needed in ("fastapi", "uvicorn"):
-        if find_spec(needed) is None:
-            raise MaskobanError(f"the studio needs {needed}: pip install 'maskoban[studio]'")
+    need("the studio", "studio", "fastapi", "uvicorn")
     from maskoban.studio.app import run
 
     run(host, port, token, browser)

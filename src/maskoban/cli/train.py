@@ -118,6 +118,12 @@ def export(
         str | None,
         typer.Option(metavar="LEVELS", help="Leave out hidden units that open for none of 10,000 of these."),
     ] = None,
+    passes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, show_default="as in training", help="Passes of a looped network, per evaluation."
+        ),
+    ] = None,
 ) -> None:
     """Make a trained run a model that needs no torch.
 
@@ -143,6 +149,6 @@ def export(
     if levels is not None:
         levels = levels[:: max(1, len(levels) // 10_000)]
     with progress_bar("looking for idle units", Output(as_json=False)) as on_progress:
-        facts = write_model(run, out, name, polish, critic, critic_cutoff, bits, levels, on_progress)
+        facts = write_model(run, out, name, polish, critic, critic_cutoff, bits, levels, passes, on_progress)
     for key, value in facts.items():
         print(f"{key.replace('_', ' ')}: {value}")

@@ -38,7 +38,11 @@ class Card:
         None  # c of rejection sampling: a board is kept with probability min(1, exp(score) / c)
     )
 
+    corpora: str | None = None  # of a conditional model: the names of its corpora, with commas between
+
     def __post_init__(self) -> None:
+        if self.corpora is not None and (type(self.corpora) is not str or not 0 < len(self.corpora) <= 1000):
+            raise MaskobanError(f"corpora: expected 1 to 1000 letters, got {_shown(self.corpora)}")
         if type(self.name) is not str or not 0 < len(self.name) <= 200:
             raise MaskobanError(f"name: expected 1 to 200 letters, got {_shown(self.name)}")
         for name, largest in _LARGEST.items():

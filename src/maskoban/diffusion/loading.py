@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards.tiles import Tokens
+from maskoban.diffusion.conditions import Conditioned, Conditions
 from maskoban.diffusion.denoiser import Critic
 from maskoban.diffusion.sampler import Precision
 from maskoban.errors import MaskobanError
@@ -49,6 +50,9 @@ def load(source: str | os.PathLike[str] = "best", device: str = "cpu", threads: 
         from maskoban.diffusion.onnx import OnnxCritic, OnnxDenoiser  # other devices need no ONNX Runtime
 
         denoiser = OnnxDenoiser(graph_file(folder), threads)
+        if denoiser.facts.get("corpora") is not None:
+            usual = Conditions(denoiser.height, denoiser.width)
+            return Model(Conditioned(denoiser, usual), denoiser.facts, folder)
         int8 = partial(OnnxDenoiser, graph_file(folder, "int8"), threads)
         critic = _lazy(folder / "critic.onnx", partial(OnnxCritic, folder / "critic.onnx", threads))
         return Model(denoiser, denoiser.facts, folder, critic, int8)

@@ -8,6 +8,7 @@ for level in model.generate(9, seed=7):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 from maskoban._util.progress import OnProgress
 from maskoban.boards import Level
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, GOAL, MASK, PLAYER, PLAYER_ON_GOAL, WALL, Tokens
+from maskoban.diffusion.conditions import Conditioned
 from maskoban.diffusion.denoiser import Critic, Denoiser, blank_boards, interior_cells
 from maskoban.diffusion.likelihood import cell_probabilities, negative_log_likelihood
 from maskoban.diffusion.sampler import SAMPLERS, AttemptEnd, Commit, SamplerConfig, sample_steps
@@ -56,6 +58,64 @@ class Model:
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_int8": []}
+
+    # --- conditions -------------------------------------------------------------------------------------------------
+
+    @property
+    def conditional(self) -> bool:
+        """Whether the model draws boards of many sizes, and takes boxes and difficulty as conditions."""
+        return isinstance(self.denoiser, Conditioned)
+
+    def given(
+        self, size: tuple[int, int] | None = None, boxes: int | None = None, difficulty: str | None = None,
+        corpus: str | None = None,
+    ) -> Model:  # fmt: skip
+        """The model for boards of this size (height, width), with these conditions; None leaves one to the model.
+
+        Without a size, a conditional model draws the one most frequent in its corpus. Other models have one size and
+        no conditions.
+
+        >>> from maskoban.diffusion.loading import load
+        >>> load().given(size=(8, 12))
+        Traceback (most recent call last):
+            ...
+        maskoban.errors.MaskobanError: model 'best' samples 10x10 boards; expected size 10x10, got 8x12
+        """
+        if isinstance(self.denoiser, Conditioned):
+            height, width = size or (None, None)
+            denoiser = self.denoiser.given(
+                height=height, width=width, boxes=boxes, difficulty=difficulty, corpus=corpus
+            )
+            if denoiser.conditions == self.denoiser.conditions:
+                return self
+            return Model(denoiser, self.card, self.folder, self.critic, self._load_int8)
+        if size not in (None, (self.height, self.width)):
+            own, asked = f"{self.height}x{self.width}", "x".join(map(str, size or ()))
+            raise MaskobanError(f"model {self.name!r} samples {own} boards; expected size {own}, got {asked}")
+        if (boxes, difficulty, corpus) != (None, None, None):
+            raise MaskobanError(f"model {self.name!r} has no conditions; filter its boards instead")
+        return self
+
+    def wish(self, wanted: BoardFilter, size: tuple[int, int] | None = None) -> tuple[Model, BoardFilter]:
+        """The model and the filter for boards like this: boxes and difficulty are conditions where there are any.
+
+        Difficulty by decomposed effort, or by a reference of one's own, is always a filter.
+        """
+        if not self.conditional:
+            return self.given(size), wanted
+        by_effort = wanted.difficulty_by == "effort" and wanted.quartiles is None
+        difficulty = wanted.difficulty if by_effort else None
+        left = replace(wanted, boxes=None, difficulty=None if by_effort else wanted.difficulty)
+        return self.given(size, wanted.boxes, difficulty), left
+
+    def wish_for(self, board: Level | Tokens, wanted: BoardFilter) -> tuple[Model, BoardFilter]:
+        """:meth:`wish` for completions of this board, whose size is the size."""
+        if not self.conditional:
+            return self, wanted
+        height, width = board.shape
+        model, left = self.wish(wanted, (height, width))
+        model.check_completable(board, wanted.boxes)
+        return model, left
 
     # --- how boards are sampled -------------------------------------------------------------------------------------
 
@@ -185,6 +245,7 @@ class Model:
         seed: int = 0,
         sampler: str | SamplerConfig = "best",
         *,
+        size: tuple[int, int] | None = None,
         only_solvable: bool = False,
         difficulty: str | None = None,
         boxes: int | None = None,
@@ -194,9 +255,12 @@ class Model:
 
         Sampling never uses the solver. With a filter (``only_solvable``, ``difficulty``: easy, medium, hard, expert,
         ``boxes``), the solver judges finished boards, and the first ``n`` boards of the sequence that match are kept.
+
+        For a conditional model (:meth:`given`) ``size`` (height, width), ``boxes`` and ``difficulty`` are conditions,
+        and only ``only_solvable`` filters.
         """
-        wanted = BoardFilter(only_solvable, difficulty, boxes)
-        return [level for _, level in self.stream(n, seed, sampler, wanted, on_progress=on_progress)]
+        model, wanted = self.wish(BoardFilter(only_solvable, difficulty, boxes), size)
+        return [level for _, level in model.stream(n, seed, sampler, wanted, on_progress=on_progress)]
 
     def complete(
         self,
@@ -212,10 +276,11 @@ class Model:
     ) -> list[Level]:
         """``n`` completions of the masked (``?``) cells of a board; given cells never change.
 
-        Filters are those of :meth:`generate`. ``best`` is without the critic here, which compares whole boards.
+        Filters and conditions are those of :meth:`generate`; a conditional model completes boards of any size in its
+        range. ``best`` is without the critic here, which compares whole boards.
         """
-        wanted = BoardFilter(only_solvable, difficulty, boxes)
-        found = self.stream(n, seed, sampler, wanted, board=board, on_progress=on_progress)
+        model, wanted = self.wish_for(board, BoardFilter(only_solvable, difficulty, boxes))
+        found = model.stream(n, seed, sampler, wanted, board=board, on_progress=on_progress)
         return [level for _, level in found]
 
     def stream(

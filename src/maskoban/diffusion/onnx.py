@@ -70,7 +70,10 @@ class OnnxSession:
 
 
 class OnnxDenoiser:
-    """An exported ``model.onnx`` as a :class:`~maskoban.diffusion.denoiser.Denoiser`."""
+    """An exported ``model.onnx`` as a :class:`~maskoban.diffusion.denoiser.Denoiser`.
+
+    A conditional one (``corpora``) is a :class:`~maskoban.diffusion.conditions.ConditionalNet` instead.
+    """
 
     overlap = 1
 
@@ -83,6 +86,7 @@ class OnnxDenoiser:
             raise MaskobanError(f"{path}: not a model maskoban can load: {error}") from None
         self.height, self.width, self.margin = card.height, card.width, card.margin
         self.steps, self.schedule, self.timed = card.diffusion_steps, card.schedule, card.timed
+        self.corpora = (card.corpora or "").split(",")
         self.batch = max(batch, BOARDS_PER_CORE * self._session.threads)
 
     def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -90,7 +94,11 @@ class OnnxDenoiser:
         feed = {"tokens": tokens.astype(np.int64), "cells": np.ascontiguousarray(cells)}
         if self.timed:
             feed["t"] = t
-        return self._session.run(feed, len(tokens), BOARDS_PER_CORE)
+        return self.evaluate(feed)
+
+    def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Logits of the cells asked for, from the inputs of the graph by name."""
+        return self._session.run(feed, len(feed["tokens"]), BOARDS_PER_CORE)
 
 
 class OnnxCritic:

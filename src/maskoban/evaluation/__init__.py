@@ -22,7 +22,9 @@ from maskoban.evaluation.measures.patterns import (
     SIZES,
     PatternMatch,
     Patterns,
+    TileCounts,
     count_patterns,
+    count_tiles,
     divergence,
     fit_exponent,
     measure_patterns,
@@ -32,7 +34,6 @@ from maskoban.evaluation.measures.patterns import (
 from maskoban.evaluation.measures.repairs import Mending, RepairRates, measure_repairs, mend
 from maskoban.evaluation.measures.share import Mean, Share, share_of
 from maskoban.evaluation.measures.solvability import Solvability, measure_solvability
-from maskoban.evaluation.measures.tiles import TileCounts, count_tiles
 from maskoban.evaluation.measures.training import Training, read_training
 
 __all__ = [

@@ -5,12 +5,11 @@ Most take a value for each generator by name, so that one chart serves a report 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.collections import PatchCollection
 from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
@@ -18,19 +17,6 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import LogLocator, NullLocator
 
 from maskoban.evaluation import theme
-from maskoban.evaluation.chart_style import (
-    HEIGHT,
-    PERCENT,
-    PLAIN,
-    SHORT,
-    WIDTH,
-    band,
-    level,
-    new_figure,
-    new_panels,
-    series,
-    short,
-)
 from maskoban.evaluation.measures.board_measures import AXES
 from maskoban.evaluation.measures.culprits import Culprits
 from maskoban.evaluation.measures.difficulty import Difficulty, Spread
@@ -39,8 +25,19 @@ from maskoban.evaluation.measures.patterns import PatternMatch
 from maskoban.evaluation.measures.repairs import RepairRates
 from maskoban.evaluation.measures.samplers import Setting
 from maskoban.evaluation.measures.training import Training
-from maskoban.evaluation.paper import PAPER
-from maskoban.evaluation.rows import percent
+from maskoban.evaluation.rows import PAPER, percent
+from maskoban.evaluation.theme import (
+    PERCENT,
+    PLAIN,
+    SHORT,
+    WIDTH,
+    band,
+    level,
+    new_figure,
+    series,
+    shares_up,
+    short,
+)
 
 #: Bins of an expressive range plot, across and up.
 BINS = (26, 18)
@@ -89,7 +86,7 @@ def outcomes(data: Mapping[str, RepairRates]) -> Figure:
         bars[name] = [found.effective.count / total - one, one, two - one, found.broken.count / total]
     solvable, effective, broken = (PAPER[key].value for key in ("solvable", "effective", "broken"))
     bars["the paper's"] = [solvable, effective - solvable, 1 - effective - broken, broken]
-    figure, axes = new_figure(110 + 40 * len(bars))
+    figure, (axes,) = new_figure(110 + 40 * len(bars))
     written = []
     for y, shares in enumerate(bars.values()):
         left = 0.0
@@ -114,7 +111,7 @@ def outcomes(data: Mapping[str, RepairRates]) -> Figure:
 
 def culprits(data: Culprits) -> Figure:
     """Commit probabilities of the walls that make boards unsolvable, and of the other walls of the same boards."""
-    figure, axes = new_figure()
+    figure, (axes,) = new_figure()
     for counts, median, name, colour, style in (
         (data.histogram, data.median, "culprit walls", theme.PAPER, "-"),
         (data.other_histogram, data.other_median, "other interior walls", theme.OURS, "--"),
@@ -127,8 +124,7 @@ def culprits(data: Culprits) -> Figure:
         axes.stairs(shares, data.edges, color=colour, linewidth=1.8, linestyle=style, label=name)
     when = "in the last sweep, given all other cells" if data.last_commit else "when it was first committed"
     axes.set(xlim=(0, 1), ylim=(0, axes.get_ylim()[1]), xlabel=f"probability {when}")
-    axes.set_title("share of the walls")
-    axes.yaxis.set_major_formatter(PERCENT)
+    shares_up(axes, "share of the walls")
     axes.grid(axis="x", visible=False)
     figure.legend(loc="outside upper left", ncols=2, columnspacing=1.4)  # inside, the medians would cross it
     return figure
@@ -136,7 +132,7 @@ def culprits(data: Culprits) -> Figure:
 
 def patterns(data: Mapping[str, PatternMatch]) -> Figure:
     """Divergence from the corpus against the number of boards, and its ratio to that of held-out levels."""
-    figure, (curve, ratio) = new_panels((2.4, 1), height=420)
+    figure, (curve, ratio) = new_figure(420, nrows=2, sharex=True, height_ratios=(2.4, 1))
     held_out = next(iter(data.values())).held_out
     floor = {size: jsd for size, jsd in held_out.items() if jsd}  # a logarithmic axis has no place for 0
     curve.plot(list(floor), list(floor.values()), "s--", color=theme.THEIRS, label="held-out levels")
@@ -170,7 +166,7 @@ def patterns(data: Mapping[str, PatternMatch]) -> Figure:
 
 def distances(data: DistanceData) -> Figure:
     """How many cells separate boards from the nearest training level."""
-    figure, axes = new_figure()
+    figure, (axes,) = new_figure()
     looks = [(theme.THEIRS, "--", ""), *series(data.generators)]
     named = {"held-out levels": data.held_out} | data.generators
     for (name, found), (colour, style, _) in zip(named.items(), looks, strict=True):
@@ -180,8 +176,7 @@ def distances(data: DistanceData) -> Figure:
             axes.stairs(shares, edges, fill=True, color=colour, alpha=0.2)
         axes.stairs(shares, edges, color=colour, linestyle=style, linewidth=1.8, label=name)
     axes.set(xlim=(-0.5, None), ylim=(0, None), xlabel="cells that differ from the nearest training level")
-    axes.set_title("share of boards")
-    axes.yaxis.set_major_formatter(PERCENT)
+    shares_up(axes, "share of boards")
     axes.grid(axis="x", visible=False)
     figure.legend(loc="outside upper left", ncols=5, columnspacing=1.4)
     return figure
@@ -191,8 +186,7 @@ def difficulty(data: Mapping[str, Difficulty]) -> Figure:
     """The share of boards that need at most so much effort, decomposed effort or so many pushes, and the corpus's."""
     names = {"effort": "effort (states)", "decomposed": "decomposed effort", "pushes": "fewest pushes"}
     keys = [key for key in names if any(getattr(each, key) for each in data.values())]
-    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), layout="constrained")
-    panels = cast(Sequence[Axes], figure.subplots(1, len(keys), sharey=True, squeeze=False)[0])
+    figure, panels = new_figure(ncols=len(keys), sharey=True)
     shares = [each / 100 for each in range(101)]
     against = next(iter(data.values())).against
     for axes, key in zip(panels, keys, strict=True):
@@ -220,7 +214,7 @@ def difficulty(data: Mapping[str, Difficulty]) -> Figure:
 
 def quarters(data: Difficulty) -> Figure:
     """The share of boards in each quarter of the corpus by effort, and by decomposed effort."""
-    figure, axes = new_figure(230)
+    figure, (axes,) = new_figure(230)
     both = {"by effort": data.quarters, "by decomposed effort": data.decomposed_quarters}
     shown = {name: shares for name, shares in both.items() if shares}
     width = 0.58 / len(shown)
@@ -257,22 +251,17 @@ def quarters(data: Difficulty) -> Figure:
 
 def temperature(data: TemperatureData) -> Figure:
     """Solvability and walls against temperature, with 95 % bands."""
-    figure, (solvable, walls) = new_panels((1, 1), height=420)
+    figure, (solvable, walls) = new_figure(420, nrows=2, sharex=True)
     at = [each.temperature for each in data.settings]
     band(solvable, at, [each.solvable for each in data.settings], theme.OURS, "o-")
-    means = [each.walls for each in data.settings]
-    walls.fill_between(
-        at, [e.low for e in means], [e.high for e in means], color=theme.OURS, alpha=0.2, linewidth=0
-    )
-    walls.plot(at, [each.mean for each in means], "o-", color=theme.OURS, label="this model")
+    band(walls, at, [each.walls for each in data.settings], theme.OURS, "o-", "this model")
     paper = {1.0: PAPER["walls"].value, 0.6: PAPER["cool_walls"].value}
     walls.plot(list(paper), list(paper.values()), "D", color=theme.PAPER, label="the paper's")
     solvable.plot([1.0], [PAPER["solvable"].value], "D", color=theme.PAPER)
     walls.axhline(
         data.corpus_walls, color=theme.THEIRS, linestyle="--", linewidth=1.4, label="training levels"
     )
-    solvable.yaxis.set_major_formatter(PERCENT)
-    solvable.set_title("solvable")
+    shares_up(solvable, "solvable")
     walls.set_title("walls a board")
     walls.set_xlabel("temperature")
     walls.set_xticks(at, [f"{each:g}" for each in at])
@@ -288,7 +277,7 @@ def cost(data: CostData) -> Figure:
         (data.critic, "no or one sweep, then a critic", theme.INK, "D-."),
     )
     measured = any(each.jsd_ratio for settings, *_ in shown for each in settings)
-    figure, panels = new_panels((1, 1), height=420) if measured else new_panels((1,), HEIGHT)
+    figure, panels = new_figure(420, nrows=2, sharex=True) if measured else new_figure()
     for settings, name, colour, style in shown:
         if settings:
             at = [each.evaluations for each in settings]
@@ -296,8 +285,7 @@ def cost(data: CostData) -> Figure:
         known = [(each.evaluations, each.jsd_ratio) for each in settings if each.jsd_ratio]
         if known:
             panels[-1].plot(*zip(*known, strict=True), style, color=colour)
-    panels[0].yaxis.set_major_formatter(PERCENT)
-    panels[0].set_title("solvable")
+    shares_up(panels[0], "solvable")
     panels[0].legend(loc="lower right")
     if measured:
         panels[-1].axhline(1, color=theme.SOFT, linestyle=":", linewidth=1.2)
@@ -312,7 +300,7 @@ def cost(data: CostData) -> Figure:
 
 def training(data: Training) -> Figure:
     """Losses, and the solvability of the boards sampled on the way."""
-    figure, panels = new_panels((1, 1), height=420) if data.solvability else new_panels((1,), HEIGHT)
+    figure, panels = new_figure(420, nrows=2, sharex=True) if data.solvability else new_figure()
     for key, name, colour, style in (
         ("train", "training", theme.THEIRS, "--"),
         ("valid", "held-out", theme.OURS, "-"),
@@ -334,8 +322,7 @@ def training(data: Training) -> Figure:
         top = max(high, PAPER["solvable"].value + 0.15 * (high - low))  # room for the words on the line
         axes.set_ylim(low, top)
         level(axes, PAPER["solvable"].value, "the paper's model", theme.PAPER)
-        axes.yaxis.set_major_formatter(PERCENT)
-        axes.set_title("solvable")
+        shares_up(axes, "solvable")
     panels[-1].set_xlabel("training steps")
     panels[-1].xaxis.set_major_formatter(SHORT)
     return figure
@@ -345,11 +332,8 @@ def expressive_range(data: RangeData) -> Figure:
     """Where the boards of each generator lie between two measures: a panel a generator, darker where there are more."""
     across = 1 if len(data.points) == 1 else 2
     rows = -(-len(data.points) // across)
-    figure = Figure(
-        figsize=(WIDTH * across * (1 if across == 1 else 0.9) / 100, (60 + 250 * rows) / 100),
-        layout="constrained",
-    )
-    panels = figure.subplots(rows, across, sharex=True, sharey=True, squeeze=False).ravel()
+    width = WIDTH if across == 1 else 1.8 * WIDTH
+    figure, panels = new_figure(60 + 250 * rows, width, nrows=rows, ncols=across, sharex=True, sharey=True)
     everything = np.array([each for points in data.points.values() for each in points] or [[1, 1]], float)
     edges = [_edges(everything[:, place], name, BINS[place]) for place, name in enumerate((data.x, data.y))]
     for axes, (name, points), (colour, *_) in zip(

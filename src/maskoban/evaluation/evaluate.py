@@ -6,14 +6,14 @@ Stages are kept in ``stages/``, so an interrupted report resumes and comes out t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import maskoban
 from maskoban._util.files import atomic_file, file_errors
+from maskoban._util.progress import bar
 from maskoban.boards import corpus as corpora
 from maskoban.diffusion.model import Model
-from maskoban.errors import MaskobanError
+from maskoban.errors import MaskobanError, need
 from maskoban.evaluation.measure import Generator, Plan, Work, measure, read_log, sample_generator
 from maskoban.evaluation.measures.distances import training_levels
 from maskoban.evaluation.reference import Reference, load_reference, measure_reference
@@ -86,7 +86,8 @@ def reference_of(plan: Plan, progress: bool = False) -> Reference:
     if plan.held_out is None:
         return load_reference()
     corpus, held_out = training_levels(plan.corpus), corpora.load(plan.held_out)
-    return measure_reference(corpus, held_out, progress)
+    with bar("comparing held-out levels", progress) as show:
+        return measure_reference(corpus, held_out, show)
 
 
 def check_output(out: str | Path) -> Path:
@@ -97,9 +98,7 @@ def check_output(out: str | Path) -> Path:
         ...
     maskoban.errors.FileError: /dev/null/report: cannot be written: Not a directory
     """
-    missing = [name for name in ("matplotlib", "jinja2") if find_spec(name) is None]
-    if missing:
-        raise MaskobanError(f"a report needs {' and '.join(missing)}: pip install 'maskoban[report]'")
+    need("a report", "report", "matplotlib", "jinja2")
     folder = Path(out)
     with file_errors(out, "written"):
         (folder / "figures").mkdir(parents=True, exist_ok=True)

@@ -6,15 +6,17 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from PIL import Image, ImageDraw, ImageFont
+
 from maskoban._util.files import atomic_file
 from maskoban.boards import SYMBOLS
-from maskoban.boards.tiles import NAMES
+from maskoban.boards.tiles import NAMES, parse_rows
 from maskoban.errors import MaskobanError
-from maskoban.evaluation import charts, plates
-from maskoban.evaluation.chart_style import svg_and_png
+from maskoban.evaluation import charts
 from maskoban.evaluation.measures.board_measures import AXES
 from maskoban.evaluation.measures.culprits import Culprits
 from maskoban.evaluation.measures.difficulty import Difficulty
@@ -23,11 +25,17 @@ from maskoban.evaluation.measures.repairs import RepairRates
 from maskoban.evaluation.measures.training import Training
 from maskoban.evaluation.report import Comparison, Plate, RepairedBoard, Report
 from maskoban.evaluation.stages import from_plain, plain
+from maskoban.evaluation.theme import FONT, svg_and_png, with_night
+from maskoban.pictures import Mark, palette, sheet, sheet_svg
+from maskoban.pictures.tileset import PLAIN, shapes_svg, sprite, tile
 
 Reports = Mapping[str, Report]
 
 #: What a chart calls the boards of a report of one generator.
 THESE = "these boards"
+
+#: Pixels a cell in the PNG for each in the SVG.
+SHARPER = 2
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,72 @@ def _kind(name: str) -> Kind | None:
     return BOARDS if first == "boards" and rest.isdecimal() else FIGURES.get(name)
 
 
+def draw_boards(data: Plate) -> tuple[str, bytes]:
+    """Boards with captions, so many a row.
+
+    >>> svg, png = draw_boards(Plate(1, [["#@#"]], ["alone"]))
+    >>> "alone" in svg, png[1:4]
+    (True, b'PNG')
+    """
+    return _sheet(data.boards, data.captions or None, data.columns, 12)
+
+
+def draw_repaired(data: list[RepairedBoard]) -> tuple[str, bytes]:
+    """Boards with the wall to remove outlined, and its probability where it is known."""
+    known = ["" if each.probability is None else f"{each.probability:.2f}" for each in data]
+    marks = [[Mark(each.row, each.column, text)] for each, text in zip(data, known, strict=True)]
+    captions = (
+        [f"committed at {text}" if text else "set by a sweep" for text in known] if any(known) else None
+    )
+    return _sheet([each.board for each in data], captions, 3, 24, marks)
+
+
+def draw_key(data: list[str]) -> tuple[str, bytes]:
+    """Every tile with its name and its letter.
+
+    >>> draw_key(["wall #", "floor"])[0].count("<text")
+    2
+    """
+    cell, columns, width, height = 40, 4, 130, 88
+    size = (columns * width, -(-len(data) // columns) * height)
+    parts = []
+    picture = Image.new("RGB", (size[0] * SHARPER, size[1] * SHARPER), palette.PAGE)
+    draw, font = ImageDraw.Draw(picture), ImageFont.load_default(13 * SHARPER)
+    for token, name in enumerate(data):
+        row, column = divmod(token, columns)
+        middle, top = column * width + width // 2, row * height + 12
+        left = middle - cell // 2
+        parts.append(
+            f'<g transform="translate({left} {top}) scale({cell})">{shapes_svg(tile(token, PLAIN))}</g>'
+            f'<text x="{middle}" y="{top + cell + 20}" font-size="13" text-anchor="middle" '
+            f'font-family="{FONT}" fill="{palette.INK}">{name}</text>'
+        )
+        picture.paste(sprite(token, PLAIN, cell * SHARPER), (left * SHARPER, top * SHARPER))
+        draw.text((middle * SHARPER, (top + cell + 16) * SHARPER), name, palette.INK, font, anchor="mm")
+    box = f'width="{size[0]}" height="{size[1]}" viewBox="0 0 {size[0]} {size[1]}"'
+    return with_night(f'<svg xmlns="http://www.w3.org/2000/svg" {box}>{"".join(parts)}</svg>\n'), _png(
+        picture
+    )
+
+
+def _sheet(
+    texts: list[list[str]],
+    captions: list[str] | None,
+    columns: int,
+    cell: int,
+    marks: list[list[Mark]] | None = None,
+) -> tuple[str, bytes]:
+    shown = [parse_rows(text) for text in texts]
+    picture = sheet(shown, captions, columns, cell * SHARPER, marks)
+    return with_night(sheet_svg(shown, captions, columns, cell, marks)), _png(picture)
+
+
+def _png(picture: Image.Image) -> bytes:
+    out = BytesIO()
+    picture.save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
 def _one(find: Callable[[Report], Any]) -> Callable[[Reports], Any]:
     """Of a report of one generator."""
     return lambda reports: find(reports[THESE]) if THESE in reports else None
@@ -153,10 +227,10 @@ def _chart(kind: Any, data: Callable[[Reports], Any], chart: Callable[[Any], Any
 
 #: By name, in the order of the report.
 FIGURES = {
-    "strip": Kind(Plate, _one(lambda r: r.gallery.strip), plates.boards),
-    "key": Kind(list[str], _tiles, plates.key),
+    "strip": Kind(Plate, _one(lambda r: r.gallery.strip), draw_boards),
+    "key": Kind(list[str], _tiles, draw_key),
     "outcomes": _chart(dict[str, RepairRates], _each(lambda r: r.repairs), charts.outcomes),
-    "repaired": Kind(list[RepairedBoard], _one(lambda r: r.gallery.repaired), plates.repaired),
+    "repaired": Kind(list[RepairedBoard], _one(lambda r: r.gallery.repaired), draw_repaired),
     "culprits": _chart(
         Culprits, _one(lambda r: r.culprits if r.culprits and r.culprits.walls else None), charts.culprits
     ),
@@ -168,8 +242,8 @@ FIGURES = {
         charts.difficulty,
     ),
     "quarters": _chart(Difficulty, _one(lambda r: r.difficulty), charts.quarters),
-    "denoising": Kind(Plate, _one(lambda r: r.gallery.denoising), plates.boards),
-    "solutions": Kind(Plate, _one(lambda r: r.gallery.solutions), plates.boards),
+    "denoising": Kind(Plate, _one(lambda r: r.gallery.denoising), draw_boards),
+    "solutions": Kind(Plate, _one(lambda r: r.gallery.solutions), draw_boards),
     "temperature": _chart(charts.TemperatureData, _one(_temperature), charts.temperature),
     "cost": _chart(charts.CostData, _one(_cost), charts.cost),
     "training": _chart(Training, _one(lambda r: r.training), charts.training),
@@ -177,4 +251,4 @@ FIGURES = {
 
 #: The figures of which a report has several.
 RANGE = _chart(charts.RangeData, lambda reports: None, charts.expressive_range)
-BOARDS = Kind(Plate, lambda reports: None, plates.boards)
+BOARDS = Kind(Plate, lambda reports: None, draw_boards)

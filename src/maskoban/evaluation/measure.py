@@ -25,8 +25,8 @@ from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.errors import MaskobanError
 from maskoban.evaluation import gallery
 from maskoban.evaluation.measures.board_measures import RATED, BoardMeasures, measure_boards
-from maskoban.evaluation.measures.culprits import Culprits, measure_culprits
-from maskoban.evaluation.measures.difficulty import Difficulty, efforts_unknown, measure_difficulty
+from maskoban.evaluation.measures.culprits import measure_culprits
+from maskoban.evaluation.measures.difficulty import Difficulty, measure_difficulty
 from maskoban.evaluation.measures.distances import (
     Distances,
     measure_distances,
@@ -34,20 +34,14 @@ from maskoban.evaluation.measures.distances import (
     same_puzzles,
     training_levels,
 )
-from maskoban.evaluation.measures.diversity import (
-    Diversity,
-    Duplicates,
-    count_duplicates,
-    measure_diversity,
-)
-from maskoban.evaluation.measures.patterns import SIZES, PatternMatch, measure_patterns
-from maskoban.evaluation.measures.repairs import Mending, RepairRates, measure_repairs, mend
+from maskoban.evaluation.measures.diversity import count_duplicates, measure_diversity
+from maskoban.evaluation.measures.patterns import SIZES, PatternMatch, count_tiles, measure_patterns
+from maskoban.evaluation.measures.repairs import Mending, measure_repairs, mend
 from maskoban.evaluation.measures.samplers import Setting, explicit, measure_setting, sampler_configs
-from maskoban.evaluation.measures.solvability import Solvability, measure_solvability
-from maskoban.evaluation.measures.tiles import TileCounts, count_tiles
+from maskoban.evaluation.measures.solvability import measure_solvability
 from maskoban.evaluation.measures.training import Training, read_training
 from maskoban.evaluation.reference import Reference
-from maskoban.evaluation.report import Corpus, Gallery, Plate, RepairedBoard, Report, Source
+from maskoban.evaluation.report import Corpus, Gallery, Plate, Report, Source
 from maskoban.evaluation.sample import Sample, identity, random_boards, read_sample, sample_model
 from maskoban.evaluation.stages import Stages, fingerprint
 from maskoban.solving import Limits, Results, solve_many
@@ -75,7 +69,7 @@ class Plan:
     sweep: int = 1_000  # boards for each other sampler; 0 leaves the comparisons out
     corpus: str = "boxoban-medium-train"
     held_out: str | None = None  # of that corpus; without, boards are compared with Boxoban's
-    log: str | None = None
+    log: str | Path | None = None
     axes: tuple[tuple[str, str], ...] = (("walls", "effort"), ("pushes", "box_changes"))
 
 
@@ -133,15 +127,14 @@ class Work:
 
     def solve(self, name: str, boards: Tokens, mode: str, limits: Limits) -> Results:
         """The solver's results, without solutions, made once."""
+        columns = [each.name for each in fields(Results) if each.name != "solutions"]
 
         def make() -> dict[str, Any]:
             with bar("solving", self.progress) as show:
                 results = solve_many(boards, mode, None, limits, solutions=False, on_progress=show)
-            found = {key: value for key, value in vars(results).items() if key != "solutions"}
-            return found | {"reasons": np.array(results.reasons)}
+            return {name: np.array(getattr(results, name)) for name in columns}
 
-        columns = [each.name for each in fields(Results)]
-        inputs = {"mode": mode, "columns": columns, "limits": asdict(limits)}
+        inputs = {"mode": mode, "columns": columns, "limits": limits}
         kept: dict[str, Any] = self.stages.arrays(name, self.inputs | inputs, make)
         return Results(**kept | {"reasons": kept["reasons"].tolist()}, solutions=None)
 
@@ -163,51 +156,32 @@ def measure(work: Work, training: Training | None = None, count: int | None = No
     """Every measure; diversity is of the first ``count`` boards."""
     sample, reference, boards = work.sample, work.reference, work.sample.boards
     results = work.solve("verdicts", boards, "any", LIMITS)
-    solvability = work.value("solvability", Solvability, lambda: measure_solvability(boards, results))
     mending = _mending(work, results)
-    repairs = work.value("repairs", RepairRates, lambda: measure_repairs(mending))
-    culprits = None
     if sample.probabilities is None:
         work.notes["culprits"] = "the boards come without the probabilities with which they were sampled"
-    else:
-        chances = sample.probabilities
-        culprits = work.value("culprits", Culprits, lambda: measure_culprits(boards, chances, mending))
-    difficulty = work.noted("difficulty", lambda: _difficulty(work, results))
-    tiles = work.value("tiles", TileCounts, lambda: count_tiles(boards))
-    patterns = work.noted("patterns", lambda: _patterns(work))
-    duplicates = work.value("duplicates", Duplicates, lambda: count_duplicates(boards))
     if boards.shape[1:] != (SIDE, SIDE):
         _check_reference(work, boards)
-    distances = work.noted("distances", lambda: _distances(work))
-    rated = min(count or len(boards), RATED)
-    board_measures = work.value(
-        "board-measures", BoardMeasures, lambda: _board_measures(work, rated), rated=rated
-    )
-    diversity = work.value(
-        "diversity",
-        Diversity,
-        lambda: measure_diversity(boards, reference.patterns, board_measures),
-        rated=rated,
-    )
-    shown = _gallery(work, results, mending)
+    board_measures = _board_measures(work, min(count or len(boards), RATED))
     return Report(
         maskoban=maskoban.__version__,
         source=source_of(work),
         corpus=Corpus(reference.tiles, reference.held_out_tiles),
         held_out=reference.held_out_distances,
-        solvability=solvability,
-        repairs=repairs,
-        culprits=culprits,
-        difficulty=difficulty,
-        tiles=tiles,
-        patterns=patterns,
-        duplicates=duplicates,
-        distances=distances,
+        solvability=measure_solvability(boards, results),
+        repairs=measure_repairs(mending),
+        culprits=None
+        if sample.probabilities is None
+        else measure_culprits(boards, sample.probabilities, mending),
+        difficulty=work.noted("difficulty", lambda: _difficulty(work, results)),
+        tiles=count_tiles(boards),
+        patterns=work.noted("patterns", lambda: _patterns(work)),
+        duplicates=count_duplicates(boards),
+        distances=work.noted("distances", lambda: _distances(work)),
         board_measures=board_measures,
-        diversity=diversity,
+        diversity=measure_diversity(boards, reference.patterns, board_measures),
         **_samplers(work),
         training=training,
-        gallery=shown,
+        gallery=_gallery(work, results, mending),
         notes=work.notes,
     )
 
@@ -215,23 +189,22 @@ def measure(work: Work, training: Training | None = None, count: int | None = No
 def source_of(work: Work) -> Source:
     """What the boards are, and what they took."""
     n, height, width = work.sample.boards.shape
+    made_by, seed = work.generator.source, work.plan.seed
     source = Source(work.generator.name, n, height, width, work.sample.fingerprint)
-    model, plan = work.model, work.plan
-    if model is None:
-        where = work.generator.source
-        if isinstance(where, Path):
-            return replace(source, file=where.name)
-        return replace(source, rule=str(where), seed=plan.seed)
-    config, attempts = model.sampler(work.generator.sampler), work.sample.mean_attempts
+    if isinstance(made_by, Path):
+        return replace(source, file=made_by.name)
+    if isinstance(made_by, str):
+        return replace(source, rule=made_by, seed=seed)
+    config, attempts = made_by.sampler(work.generator.sampler), work.sample.mean_attempts
     return replace(
         source,
-        model=identity(model) | {key: value for key, value in model.card.items() if key != "name"},
-        seed=plan.seed,
+        model=identity(made_by) | made_by.card | {"name": made_by.name},
+        seed=seed,
         sampler=asdict(config),
         sweeps=config.sweeps,
-        critic=model.card["critic"] if config.critic else None,
+        critic=made_by.card["critic"] if config.critic else None,
         attempts=attempts,
-        evaluations=config.cost(len(interior_cells(model.denoiser)), attempts),
+        evaluations=config.cost(len(interior_cells(made_by.denoiser)), attempts),
     )
 
 
@@ -268,10 +241,8 @@ def _difficulty(work: Work, results: Results) -> Difficulty:
             lambda: summarise(levels, limits=LIMITS),
             of=fingerprint(levels),
         )
-    found = work.value(
-        "difficulty", Difficulty, lambda: measure_difficulty(efforts, True, corpus, decomposed), corpus=corpus
-    )
-    unknown = int(efforts_unknown(efforts).sum())
+    found = measure_difficulty(efforts, True, corpus, decomposed)
+    unknown = int((efforts.limits_hit > 0).sum())
     if unknown:
         expert = sum(share.count for share in found.quarters.values()) - int(efforts.solved.sum())
         work.notes["efforts"] = (
@@ -284,9 +255,7 @@ def _difficulty(work: Work, results: Results) -> Difficulty:
 
 def _patterns(work: Work) -> PatternMatch:
     boards, reference = work.sample.boards, work.reference
-    found = work.value(
-        "patterns", PatternMatch, lambda: measure_patterns(boards, reference.patterns, reference.held_out_jsd)
-    )
+    found = measure_patterns(boards, reference.patterns, reference.held_out_jsd)
     same = [f"{size:,}" for size, ratio in found.ratio.items() if ratio is None]
     if same:
         work.notes["pattern ratio"] = (
@@ -301,7 +270,8 @@ def _distances(work: Work) -> Distances:
     _check_reference(work, levels)
 
     def make() -> Distances:
-        found = nearest_distances(boards, levels, progress=work.progress)
+        with bar("comparing", work.progress) as show:
+            found = nearest_distances(boards, levels, on_progress=show)
         return measure_distances(found, len(levels), same_puzzles(boards, levels))
 
     return work.value("distances", Distances, make, corpus=fingerprint(levels))
@@ -326,8 +296,11 @@ def _check_reference(work: Work, levels: Tokens) -> None:
 
 
 def _board_measures(work: Work, count: int) -> BoardMeasures:
-    with bar("rating", work.progress) as show:
-        return measure_boards(work.sample.boards[:count], on_progress=show)
+    def make() -> BoardMeasures:
+        with bar("rating", work.progress) as show:
+            return measure_boards(work.sample.boards[:count], on_progress=show)
+
+    return work.value("board-measures", BoardMeasures, make, rated=count)
 
 
 def _gallery(work: Work, results: Results, mending: Mending) -> Gallery:
@@ -347,7 +320,7 @@ def _gallery(work: Work, results: Results, mending: Mending) -> Gallery:
     return replace(
         found,
         solutions=solutions,
-        repaired=work.value("repaired", list[RepairedBoard], lambda: gallery.repaired(sample, mending)),
+        repaired=gallery.repaired(sample, mending),
         first=work.value("first", Plate, lambda: gallery.first_boards(sample.boards, LIMITS)),
     )
 
@@ -375,9 +348,10 @@ def _samplers(work: Work) -> dict[str, list[Setting]]:
 def _setting(work: Work, model: Model, config: SamplerConfig) -> Setting:
     cells, n = len(interior_cells(model.denoiser)), work.plan.sweep
     config = explicit(config, cells)
-    name = f"sampler-{config.temperature:g}-{config.order}-{config.steps}-{config.sweeps}"
-    if config.critic:
-        name += "-critic"
+    name = (
+        f"sampler-{config.temperature:g}-{config.order}-{config.steps}-{config.sweeps}"
+        + "-critic" * config.critic
+    )
     own = explicit(model.sampler(work.generator.sampler), cells)
     if config == own and n <= work.plan.samples:
         sample = work.sample.first(n)

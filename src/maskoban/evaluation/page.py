@@ -8,17 +8,18 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from maskoban.evaluation import theme
 from maskoban.evaluation.figures import Picture
-from maskoban.evaluation.paper import PAPER, TITLE
 from maskoban.evaluation.report import Comparison, Report
 from maskoban.evaluation.rows import (
     DIVERSITY_ROWS,
     NOTHING,
+    PAPER,
     ROWS,
+    TITLE,
     fixed,
     interval,
     known_ratios,
@@ -35,23 +36,7 @@ def render(report: Report | Comparison, pictures: Iterable[Picture]) -> str:
     >>> "<h1>best: 3 boards measured</h1>" in render(Report("1", Source("best", 3)), [])
     True
     """
-    environment = Environment(
-        loader=PackageLoader("maskoban.evaluation", "."),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        extensions=["jinja2.ext.do"],
-    )
-    environment.filters |= {
-        "percent": percent,
-        "interval": interval,
-        "fixed": fixed,
-        "rounded": rounded,
-        "small_interval": _small_interval,
-    }
     several = isinstance(report, Comparison)
-    template = environment.get_template("comparison.html.j2" if several else "report.html.j2")
     style = files("maskoban.evaluation").joinpath("report.css").read_text(encoding="utf-8")
     svgs = {picture.name: own_names(picture.svg, picture.name) for picture in pictures}
     shared: dict[str, Any] = {
@@ -70,7 +55,28 @@ def render(report: Report | Comparison, pictures: Iterable[Picture]) -> str:
         shared |= {"ratios": known_ratios(report), "steps": sampled_how(report.source)}
     else:
         shared |= {"reports": report.generators, "sampled_how": sampled_how}
-    return template.render(shared)
+    return template("comparison.html.j2" if several else "report.html.j2").render(shared)
+
+
+def template(name: str) -> Template:
+    """A template of this folder; in pages every text is escaped."""
+    environment = Environment(
+        loader=PackageLoader("maskoban.evaluation", "."),
+        autoescape=".html" in name,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=name.endswith(".md.j2"),
+        extensions=["jinja2.ext.do"],
+    )
+    environment.filters |= {
+        "percent": percent,
+        "interval": interval,
+        "fixed": fixed,
+        "rounded": rounded,
+        "small_interval": _small_interval,
+    }
+    return environment.get_template(name)
 
 
 def figure(svgs: dict[str, str], name: str, caption: str, kind: str = "") -> Markup:

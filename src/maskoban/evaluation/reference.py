@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from maskoban._util.files import atomic_file
+from maskoban._util.progress import OnProgress, bar
 from maskoban.boards import Tokens, read_boards
 from maskoban.boards.tiles import NAMES
 from maskoban.errors import MaskobanError
@@ -24,9 +25,14 @@ from maskoban.evaluation.measures.distances import (
     nearest_distances,
     same_puzzles,
 )
-from maskoban.evaluation.measures.patterns import Patterns, count_patterns, has_windows, pattern_curve
+from maskoban.evaluation.measures.patterns import (
+    Patterns,
+    count_patterns,
+    count_tiles,
+    has_windows,
+    pattern_curve,
+)
 from maskoban.evaluation.measures.share import share_of
-from maskoban.evaluation.measures.tiles import count_tiles
 
 #: Of levels too small for any.
 NO_PATTERNS = Patterns(np.zeros(0, np.uint32), np.zeros(0, np.int64))
@@ -45,7 +51,7 @@ class Reference:
     held_out_tiles: dict[str, float]
 
 
-def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) -> Reference:
+def measure_reference(corpus: Tokens, held_out: Tokens, on_progress: OnProgress | None = None) -> Reference:
     """Everything in a `Reference`, from the levels themselves.
 
     >>> from maskoban.boards.synth import synthesize
@@ -59,7 +65,8 @@ def measure_reference(corpus: Tokens, held_out: Tokens, progress: bool = False) 
         tiles=count_tiles(corpus).means,
         held_out_jsd=pattern_curve(held_out, patterns) if has_windows(held_out) else {},
         held_out_distances=measure_distances(
-            nearest_distances(held_out, corpus, progress=progress), same_puzzle=same_puzzles(held_out, corpus)
+            nearest_distances(held_out, corpus, on_progress=on_progress),
+            same_puzzle=same_puzzles(held_out, corpus),
         ),
         held_out_tiles=count_tiles(held_out).means,
     )
@@ -115,7 +122,8 @@ def load_reference(path: str | Path = SHIPPED) -> Reference:
 def main(folder: Path) -> None:
     """Make the shipped reference from a checkout of boxoban-levels."""
     corpus, held_out = (read_boards(folder / "medium" / split) for split in ("train", "valid"))
-    save_reference(measure_reference(corpus, held_out, progress=True), SHIPPED)
+    with bar("comparing") as show:
+        save_reference(measure_reference(corpus, held_out, show), SHIPPED)
 
 
 if __name__ == "__main__":

@@ -16,13 +16,11 @@ from maskoban.evaluation.measures.culprits import Culprits
 from maskoban.evaluation.measures.difficulty import Difficulty
 from maskoban.evaluation.measures.distances import Distances
 from maskoban.evaluation.measures.diversity import Diversity, Duplicates
-from maskoban.evaluation.measures.patterns import PatternMatch
+from maskoban.evaluation.measures.patterns import PatternMatch, TileCounts
 from maskoban.evaluation.measures.repairs import RepairRates
 from maskoban.evaluation.measures.samplers import Setting
 from maskoban.evaluation.measures.solvability import Solvability
-from maskoban.evaluation.measures.tiles import TileCounts
 from maskoban.evaluation.measures.training import Training
-from maskoban.evaluation.reference import load_reference
 from maskoban.evaluation.stages import from_plain, plain
 
 #: Samplers that a report compares, each list with one field that varies.
@@ -137,17 +135,16 @@ def to_json(report: Report | Comparison) -> str:
 
 
 def from_json(text: str | bytes) -> Report | Comparison:
-    """A report, also one that an older version wrote.
+    """The report whose text this is. What an older version did not measure is None, or has its default.
 
     >>> report = Report("1", Source("best", 3), notes={"patterns": "too few boards"})
     >>> from_json(to_json(report)) == report
     True
     """
     data = json.loads(text)
-    if "generators" in data:
-        found: Comparison = from_plain(Comparison, data)
-        return found
-    report: Report = from_plain(Report, _upgraded(data) if "measures" in data else data)
+    if "measures" in data:
+        raise ValueError("an older version wrote it; measure the boards again")
+    report: Report | Comparison = from_plain(Comparison if "generators" in data else Report, data)
     return report
 
 
@@ -161,28 +158,3 @@ def read_report(path: str | Path) -> Report | Comparison:
         return from_json(Path(path).read_bytes())
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise MaskobanError(f"{path}: not the report.json of maskoban evaluate: {error}") from None
-
-
-def _upgraded(data: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a report from before it was a typed value."""
-    measures, source = _renamed(data["measures"]), _renamed(data["source"])
-    if culprits := measures.get("culprits"):
-        culprits["last_commit"] = source.get("sweeps", 0) > 0
-    distances = measures.get("distances", {})
-    held_out = distances.get("held_out") or plain(load_reference().held_out_distances)
-    held_out["same_puzzle"] = distances.get("held_out_same_puzzle") or held_out.get("same_puzzle")
-    if strip := data["gallery"].get("strip"):
-        strip["columns"] = len(strip["boards"])
-    return {**data, **measures, "source": source, "held_out": held_out}
-
-
-def _renamed(value: Any) -> Any:
-    """With ``sweeps`` for the older ``polish``, except in what a card or a log said."""
-    if isinstance(value, list):
-        return [_renamed(each) for each in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        "sweeps" if key == "polish" else key: each if key in ("model", "settings") else _renamed(each)
-        for key, each in value.items()
-    }

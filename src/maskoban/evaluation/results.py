@@ -10,15 +10,15 @@ report or not, and a measure that is not in a report is a dash: nothing in these
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from maskoban._util.files import atomic_file
 from maskoban.diffusion.loading import shipped_models
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.paper import TITLE
+from maskoban.evaluation.page import template
 from maskoban.evaluation.report import COMPARISONS, Comparison, Report, read_report
-from maskoban.evaluation.rows import DIVERSITY_ROWS, NOTHING, ROWS, Row, sampled_how
+from maskoban.evaluation.rows import DIVERSITY_ROWS, NOTHING, ROWS, TITLE, Row, sampled_how
 
 #: A shipped model without a report has none.
 Reports = Mapping[str, Report | None]
@@ -38,6 +38,12 @@ CAPTIONS = {
     "temperature": "Solvability and walls against temperature",
     "cost": "Solvability and pattern divergence against the network evaluations a board takes",
     "training": "Losses, and the solvability of boards sampled on the way",
+}
+
+#: What docs/results.md says of boards that a rule makes.
+RULES = {
+    "synth": "`maskoban corpus synth`, solvable by construction",
+    "random": "Boxoban's counts of tiles at random places",
 }
 
 
@@ -84,77 +90,23 @@ def results_page(
     reports: Reports, comparisons: Mapping[str, Comparison] | None = None, figures: Iterable[Path] = ()
 ) -> str:
     """docs/results.md, with these figures in it (NAME/figures/FIGURE.svg, seen from docs/reports)."""
-    measured = "\n".join(f"- `{name}`: {_described(name, report)}" for name, report in reports.items())
-    where = "\n".join(f"| {row.label} | {row.paper.where} |" for row in ROWS if row.paper)
-    shown = set(figures)
-    compared = "".join(_compared(name, each, shown) for name, each in (comparisons or {}).items())
-    return f"""# Results
-
-Written by `python -m maskoban.evaluation.results` from the reports in `docs/reports`; not edited by hand. The paper is
-*{TITLE}* (Baghal). Brackets hold 95 % intervals; a dash means not measured, or not stated in the paper.
-
-{table(reports)}
-
-{measured}
-
-{_samplers(reports)}{compared}{_shown(shown, reports)}## Where the paper's numbers stand
-
-| | section |
-|---|---|
-{where}
-"""
-
-
-def _samplers(reports: Reports) -> str:
-    """How the rows about other samplers are to be read."""
     found = [report for report in reports.values() if report]
     sizes = {setting.boards for report in found for name in COMPARISONS for setting in getattr(report, name)}
-    text = ""
-    if sizes:
-        counted = " or ".join(f"{size:,}" for size in sorted(sizes, reverse=True))
-        text += f"""Rows about temperature, the most probable tile first, Gibbs sweeps and a critic are {counted} boards
-each, and differ from the sampler `plain` only in what they name; so reports of one model share them.
-
-"""
-    if any(report.culprits and report.culprits.last_commit for report in found):
-        text += """The paper's probabilities of walls are those of the first commit. Where a cell says "in the last
-sweep", the report kept only the probability in the last Gibbs sweep, which sees all other cells.
-
-"""
-    return text
-
-
-def _compared(name: str, comparison: Comparison, figures: Set[Path]) -> str:
-    """Generators side by side."""
     heads = ("solvable", "malformed", "walls a board", "pattern divergence, ratio to held-out")
-    rows = [row for row in ROWS if row.label in heads]
-    ranges = sorted(path for path in figures if path.parts[0] == name and path.stem.startswith("range-"))
-    pictures = "".join(f"![Expressive range: {path.stem}](reports/{path.as_posix()})\n\n" for path in ranges)
-    described = "\n".join(f"- `{each}`: {_source(report)}" for each, report in comparison.generators.items())
-    return f"""## Generators side by side: `{name}`
-
-{table(comparison.generators, [*rows, *DIVERSITY_ROWS], paper=False)}
-
-{described}
-
-[Report](reports/{name}/report.html). Expressive range, a panel a generator:
-
-{pictures}"""
-
-
-def _shown(figures: Set[Path], reports: Reports) -> str:
-    """The figures, report by report."""
-    parts = []
-    for name in reports:
-        places = {Path(name, "figures", f"{figure}.svg"): text for figure, text in CAPTIONS.items()}
-        there = [
-            f"{text}:\n\n![{text}](reports/{path.as_posix()})"
-            for path, text in places.items()
-            if path in figures
-        ]
-        if there:
-            parts.append("\n\n".join([f"## Figures of `{name}`", *there]) + "\n\n")
-    return "".join(parts)
+    return template("results.md.j2").render(
+        reports=reports,
+        comparisons=comparisons or {},
+        figures=sorted(path.as_posix() for path in figures),
+        sizes=[f"{size:,}" for size in sorted(sizes, reverse=True)],
+        last_commit=any(report.culprits and report.culprits.last_commit for report in found),
+        title=TITLE,
+        table=table,
+        rows=ROWS,
+        compared_rows=[*(row for row in ROWS if row.label in heads), *DIVERSITY_ROWS],
+        captions=CAPTIONS,
+        rules=RULES,
+        sampled_how=sampled_how,
+    )
 
 
 def with_results(readme: str, reports: Reports) -> str:
@@ -199,30 +151,6 @@ def render_reports(repository: str | Path) -> None:
     for path in sorted(Path(repository).glob("docs/reports/*/report.json")):
         kept = {each.name for each in path.parent.glob("figures/*")}
         write_report(read_report(path), path.parent, keep=kept.__contains__, numbers=False)
-
-
-def _described(name: str, report: Report | None) -> str:
-    if report is None:
-        return "shipped, but not measured yet"
-    return f"{_source(report)}; [report](reports/{name}/report.html)"
-
-
-def _source(report: Report) -> str:
-    source = report.source
-    if source.model is None:
-        if source.rule is None:
-            return f"the {source.boards:,} boards of {source.file}"
-        rules = {
-            "synth": "`maskoban corpus synth`, solvable by construction",
-            "random": "Boxoban's counts of tiles at random places",
-        }
-        return f"{source.boards:,} boards, {rules[source.rule]}, seed {source.seed}"
-    precision = (source.sampler or {}).get("precision", "fp32")
-    how = [
-        f"model {source.model['name']}, seed {source.seed}"
-        + (f", {precision}" if precision != "fp32" else "")
-    ]
-    return "; then ".join([*how, *sampled_how(source)])
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -85,24 +85,20 @@ def sample_model(
     for first in range(0, n, size):
         count = min(size, n - first)
         inputs = made_from | {"first": first, "count": count, "probabilities": "first commit"}
-        make = partial(_sample_part, model, first, count, seed, config, progress)
+
+        def make(numbers: range = range(first, first + count)) -> Arrays:
+            with bar("sampling", progress) as show:
+                sampled = model.trajectory(seed=seed, sampler=config, numbers=numbers, on_progress=show)
+            # Three digits of a probability are plenty, and the file is half as large.
+            probabilities = commit_probabilities(sampled).astype(np.float16)
+            return {"boards": sampled.boards, "probabilities": probabilities, "attempts": sampled.attempts}
+
         parts.append(stages.arrays(f"{name}-{first:06}", inputs, make))
     return Sample(
         np.concatenate([part["boards"] for part in parts]),
         np.concatenate([part["probabilities"] for part in parts]).astype(np.float32),
         np.concatenate([part["attempts"] for part in parts]),
     )
-
-
-def _sample_part(
-    model: Model, first: int, count: int, seed: int, config: SamplerConfig, progress: bool
-) -> Arrays:
-    with bar("sampling", progress) as show:
-        numbers = range(first, first + count)
-        sampled = model.trajectory(count, seed, config, numbers=numbers, on_progress=show)
-    # Three digits of a probability are plenty, and the file is half as large.
-    probabilities = commit_probabilities(sampled).astype(np.float16)
-    return {"boards": sampled.boards, "probabilities": probabilities, "attempts": sampled.attempts}
 
 
 def commit_probabilities(trajectory: Trajectory) -> NDArray[np.float32]:

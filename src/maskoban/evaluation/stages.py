@@ -34,7 +34,7 @@ class Stages:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def value(self, name: str, inputs: Mapping[str, Any], kind: type[T], make: Callable[[], T]) -> T:
-        """What ``make`` returns, a value of the type ``kind``, made once and kept as JSON.
+        """What ``make`` returns, a value of the type ``kind``, made once.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -42,20 +42,9 @@ class Stages:
         ...     [stages.value("sum", {"of": 3}, int, lambda: 3 + each) for each in (0, 1)]
         [3, 3]
         """
-        path, wanted = self.folder / f"{name}.json", plain(inputs)
-        try:
-            kept = json.loads(path.read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            kept = None
-        if isinstance(kept, dict) and "result" in kept and kept.get("inputs") == wanted:
-            self._say(f"{name}: as before")
-            kept_result: T = from_plain(kind, kept["result"])
-            return kept_result
-        result = plain(self._made(name, make))
-        with atomic_file(path) as file:
-            file.write(json.dumps({"inputs": wanted, "result": result}, ensure_ascii=False).encode())
-        made: T = from_plain(kind, result)
-        return made
+        arrays = self.arrays(name, inputs, lambda: {"json": np.array(json.dumps(plain(make())))})
+        result: T = from_plain(kind, json.loads(str(arrays["json"])))
+        return result
 
     def arrays(self, name: str, inputs: Mapping[str, Any], make: Callable[[], Arrays]) -> Arrays:
         """The arrays that ``make`` returns by name, made once.
@@ -73,17 +62,13 @@ class Stages:
                     return {key: file[key] for key in file if key != "inputs"}
         except (OSError, EOFError, ValueError, KeyError, zlib.error, zipfile.BadZipFile):
             pass
-        arrays = self._made(name, make)
+        self._say(f"{name} ...")
+        start = time.perf_counter()
+        arrays = make()
+        self._say(f"{name}: {time.perf_counter() - start:.1f} s")
         with atomic_file(path) as file:
             np.savez_compressed(file, inputs=np.array(wanted), **arrays)  # type: ignore[arg-type]
         return arrays
-
-    def _made(self, name: str, make: Callable[[], T]) -> T:
-        self._say(f"{name} ...")
-        start = time.perf_counter()
-        result = make()
-        self._say(f"{name}: {time.perf_counter() - start:.1f} s")
-        return result
 
 
 def plain(value: Any) -> Any:

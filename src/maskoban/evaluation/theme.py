@@ -1,4 +1,4 @@
-"""The colours and letters of the report's figures, in a light and a dark scheme.
+"""How the figures of a report look: colours in a light and a dark scheme, letters, sizes and tick labels.
 
 Figures have the light colours on a transparent ground, and carry rules that replace each colour in a dark scheme, so
 one SVG serves a light page, a dark page and paper. Ours and theirs are teal and amber, a pair that colour-blind
@@ -7,6 +7,17 @@ readers tell apart, and no line relies on its colour alone.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from maskoban.evaluation.measures.share import Mean, Share
 from maskoban.pictures import palette
 
 INK, SOFT, GRID, PAGE, CARD = "#2d3142", "#6a7083", "#ddd6c8", "#fdfbf7", "#f3eee4"
@@ -76,3 +87,121 @@ def with_night(svg: str) -> str:
     '<svg><style>@media screen and '
     """
     return svg.replace(">", f"><style>{night_rules()}</style>", 1)
+
+
+#: In hundredths of an inch, which are the pixels of the page.
+WIDTH, HEIGHT = 520, 340
+
+_STYLE = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "maskoban",  # the same figure, the same file
+    "font.family": "sans-serif",
+    "font.size": 10,
+    "text.color": INK,
+    "axes.edgecolor": GRID,
+    "axes.labelcolor": SOFT,
+    "axes.titlecolor": INK,
+    "axes.titlesize": 10,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.7,
+    "xtick.color": GRID,
+    "xtick.labelcolor": SOFT,
+    "ytick.color": GRID,
+    "ytick.labelcolor": SOFT,
+    "ytick.major.size": 0,
+    "xtick.minor.size": 0,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4.5,
+    "legend.frameon": False,
+    "legend.borderaxespad": 0.2,
+    "legend.handlelength": 1.8,
+    "savefig.transparent": True,
+}
+
+
+def svg_and_png(chart: Callable[[Any], Figure], data: Any) -> tuple[str, bytes]:
+    """The chart as an SVG document on a transparent ground, and as a PNG on the colour of the page."""
+    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
+        figure = chart(data)
+        vectors, pixels = BytesIO(), BytesIO()
+        figure.savefig(vectors, format="svg", metadata={"Date": None, "Creator": None})
+        figure.savefig(
+            pixels,
+            format="png",
+            dpi=200,
+            facecolor=PAGE,
+            transparent=False,
+            metadata={"Software": None},
+        )
+    return _tidied(vectors.getvalue().decode()), pixels.getvalue()
+
+
+#: Tick labels that say the number at which the tick stands, with as many digits as that takes.
+PERCENT = FuncFormatter(lambda x, _: f"{round(x * 100, 6):g} %")
+PLAIN = FuncFormatter(lambda x, _: f"{round(x, 9):g}")
+SHORT = FuncFormatter(lambda x, _: short(x))
+
+
+def series(names: Mapping[str, Any]) -> list[tuple[str, Any, str]]:
+    """Colour, line style and marker for each name."""
+    return [SERIES[place % len(SERIES)] for place in range(len(names))]
+
+
+def band(
+    axes: Axes, at: list[float], found: Sequence[Share | Mean], colour: str, style: str, name: str = ""
+) -> None:
+    """Shares or means with their 95 % intervals as a band."""
+    low, high = [each.low for each in found], [each.high for each in found]
+    axes.fill_between(at, low, high, color=colour, alpha=0.18, linewidth=0)
+    middle = [each.mean if isinstance(each, Mean) else each.share or 0 for each in found]
+    axes.plot(at, middle, style, color=colour, label=name)
+
+
+def level(axes: Axes, y: float, text: str, colour: str) -> None:
+    """A dotted line at a number, with words on it."""
+    axes.axhline(y, color=colour, linestyle=":", linewidth=1.3)
+    axes.annotate(
+        text, (0, y), (2, 3), xycoords=("axes fraction", "data"), textcoords="offset points", color=colour,
+        fontsize=8.5,
+    )  # fmt: skip
+
+
+def shares_up(axes: Axes, title: str) -> None:
+    """Per cent on the axis that goes up, and what they are of as the title."""
+    axes.set_title(title)
+    axes.yaxis.set_major_formatter(PERCENT)
+
+
+def new_figure(height: int = HEIGHT, width: float = WIDTH, **grid: Any) -> tuple[Figure, list[Axes]]:
+    """A figure and its panels, arranged by the arguments of ``Figure.subplots``."""
+    figure = Figure(figsize=(width / 100, height / 100), layout="constrained")
+    return figure, list(figure.subplots(squeeze=False, **grid).ravel())
+
+
+def short(number: float) -> str:
+    """A tick label: thousands as k.
+
+    >>> short(250), short(2500)
+    ('250', '2.5k')
+    """
+    return f"{number / 1000:g}k" if number >= 1000 else f"{number:g}"
+
+
+def _tidied(svg: str) -> str:
+    """The drawing without its prologue, in the reader's font, with its dark colours."""
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
+    svg = re.sub(r"font(-family)?: [^;\"]*sans-serif[^;\"]*", _font, svg)
+    return with_night(svg)
+
+
+def _font(found: re.Match[str]) -> str:
+    size = re.search(r"[\d.]+px", found[0])
+    return f"font: {size[0]} {FONT}" if size else f"font-family: {FONT}"

@@ -63,7 +63,7 @@ class CriticNetwork(nn.Module):
 
     def forward(self, tokens: Tensor, turn: Tensor | None = None) -> Tensor:
         shift = self.turns[:1] if turn is None else self.turns[turn]
-        x = self.base.features(tokens, self.base.place + shift[:, None], self.stacks())
+        x = self.base.features(tokens, self.base.places(turn) + shift[:, None], self.stacks())
         return (x.float().mean(1) @ self.head.T + self.bias).squeeze(1)
 
     def added(self) -> dict[str, Tensor]:

@@ -194,21 +194,20 @@ class InteriorNetwork(Network):
     projections that start at zero. The last block computes queries and what follows only for the given cells: a sampler
     that unmasks one cell at a time needs no other logits.
 
+    With ``passes`` above 1 the network is looped: the blocks run so many times, and before every pass but the first
+    the embedded input is added again, times a learned gain per channel. With ``symmetry`` a learned label tells it
+    which of the eight symmetries was applied to a board; without a label it assumes the identity.
+
     >>> InteriorNetwork()(torch.full((2, 64), 7)).shape
     torch.Size([2, 64, 7])
     """
 
     def __init__(
-        self,
-        height: int = 10,
-        width: int = 10,
-        d: int = 256,
-        blocks: int = 6,
-        heads: int = 4,
-        hidden: int = 1024,
-    ) -> None:
+        self, height: int = 10, width: int = 10, d: int = 256, blocks: int = 6, heads: int = 4, hidden: int = 1024,
+        passes: int = 1, symmetry: bool = False, unit: str = "squared_relu", initial_scale: float = 1.0,
+    ) -> None:  # fmt: skip
         super().__init__(height, width)
-        self.d, self.heads, self.blocks = d, heads, blocks
+        self.d, self.heads, self.blocks, self.passes, self.unit = d, heads, blocks, passes, unit
         self.token = nn.Embedding(MASK + 1, d)
         self.place = nn.Parameter(torch.randn(self.cells, d) * 0.02)
         self.qkv = nn.Parameter(torch.empty(blocks, 3, d, d))
@@ -216,55 +215,76 @@ class InteriorNetwork(Network):
         self.up = nn.Parameter(torch.empty(blocks, hidden, d))
         self.down = nn.Parameter(torch.zeros(blocks, d, hidden))
         self.head = nn.Parameter(torch.zeros(TILES, d))
+        self.gain = nn.Parameter(torch.ones(d)) if passes > 1 else None
+        self.turns = nn.Parameter(torch.zeros(8, d)) if symmetry else None
         for stack in (self.qkv, self.up):
-            nn.init.uniform_(stack, -math.sqrt(3 / d), math.sqrt(3 / d))
+            largest = initial_scale * math.sqrt(3 / d)
+            nn.init.uniform_(stack, -largest, largest)
         self.rotary: Tensor
         self.register_buffer("rotary", rotary_table(self.rows, self.columns, d // heads), persistent=False)
 
     def forward(
-        self,
-        tokens: Tensor,
-        t: Tensor | None = None,
-        cells: Tensor | None = None,
-        seeds: Tensor | None = None,
-    ) -> Tensor:
-        return self.logits(self.features(tokens, self.place, self.matrices(), cells), self.head)
+        self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None, seeds: Tensor | None = None,
+        turn: Tensor | None = None, passes: int | None = None,
+    ) -> Tensor:  # fmt: skip
+        x = self.features(tokens, self.places(turn), self.matrices(), cells, passes=passes)
+        return self.logits(x, self.head)
 
     def matrices(self) -> list[Tensor]:
         """In the order a block uses them."""
         return [self.qkv, self.out, self.up, self.down]
 
+    def places(self, turn: Tensor | None = None) -> Tensor:
+        """What is added to the tokens: the table of places, and each board's label of its symmetry, if any."""
+        if self.turns is None:
+            return self.place
+        if turn is None:
+            return self.place + self.turns[0]
+        one_hot = turn[:, None] == torch.arange(
+            8, device=turn.device
+        )  # as in embed: no scatter in its gradient
+        return self.place + (one_hot.to(self.turns.dtype) @ self.turns)[:, None]
+
     def features(
         self, tokens: Tensor, place: Tensor, stacks: Sequence[Tensor], cells: Tensor | None = None,
-        hidden: list[Tensor] | None = None,
+        hidden: list[Tensor] | None = None, passes: int | None = None,
     ) -> Tensor:  # fmt: skip
         """The input of the head, (boards, k, d), with ``place`` added to the tokens, and these matrices.
 
-        Every block's hidden activations are appended to ``hidden``, where it is given.
+        Every block's hidden activations are appended to ``hidden``, where it is given, in every pass. ``passes`` is
+        the network's own number unless another is given.
         """
         blocks = list(zip(*(stack.unbind(0) for stack in stacks), strict=True))
+        count = passes or self.passes
         known = not self.training and place.dim() == 2 and len(tokens) > MASK + 1
         if known:  # there are only tokens times cells different rows, however many boards
             table = rms_norm(self.token.weight.to(self.dtype)[:, None] + place.to(self.dtype)).flatten(0, 1)
             row = tokens.long() * self.cells + torch.arange(self.cells, device=tokens.device)
-            x = F.embedding(row, table)
+            given = F.embedding(row, table)
         else:
-            x = rms_norm(self.embed(tokens, self.token.weight) + place.to(self.dtype))
-        for i, (qkv, out, up, down) in enumerate(blocks):
-            if cells is not None and i + 1 == len(blocks):
-                y = self._attend_from(x, qkv, cells)
-                x = pick(x, cells)
-            elif known and i == 0:
-                whole = self.linear(rms_norm(table), qkv.flatten(0, 1))
-                y = attend(F.embedding(row, whole), self.heads, self.rotary)
-            else:
-                y = attend_normed(x, qkv.flatten(0, 1), self.heads, self.rotary)
-            x = self.add_linear(x, y, out)
-            x = self._feed_forward(x, up, down, hidden)
+            given = rms_norm(self.embed(tokens, self.token.weight) + place.to(self.dtype))
+        x = given if count == 1 else given.clone()  # add_linear may write to it
+        for run in range(count):
+            if run and self.gain is not None:
+                x = x + given * self.gain.to(x.dtype)
+            for i, (qkv, out, up, down) in enumerate(blocks):
+                if cells is not None and run + 1 == count and i + 1 == len(blocks):
+                    y = self._attend_from(x, qkv, cells)
+                    x = pick(x, cells)
+                elif known and run == i == 0:
+                    whole = self.linear(rms_norm(table), qkv.flatten(0, 1))
+                    y = attend(F.embedding(row, whole), self.heads, self.rotary)
+                else:
+                    y = attend_normed(x, qkv.flatten(0, 1), self.heads, self.rotary)
+                x = self.add_linear(x, y, out)
+                x = self._feed_forward(x, up, down, hidden)
         return rms_norm(x)
 
     def _feed_forward(self, x: Tensor, up: Tensor, down: Tensor, hidden: list[Tensor] | None) -> Tensor:
-        h = squared_relu_linear(x, up)
+        if self.unit == "gelu":
+            h = F.gelu(self.linear(rms_norm(x), up), approximate="tanh")
+        else:
+            h = squared_relu_linear(x, up)
         if hidden is not None:
             hidden.append(h)
         return self.add_linear(x, h, down)
@@ -289,7 +309,7 @@ def register_network(name: str, build: Callable[[Mapping[str, Any]], Network]) -
     NETWORKS.register(name, build)
 
 
-def _shape(settings: Mapping[str, Any]) -> dict[str, int]:
+def network_shape(settings: Mapping[str, Any]) -> dict[str, int]:
     """The shape of one of our networks, checked: the settings may come from a file."""
     shape: dict[str, int] = {
         name: settings[name] for name in ("height", "width", "d", "blocks", "heads", "hidden")
@@ -302,34 +322,58 @@ def _shape(settings: Mapping[str, Any]) -> dict[str, int]:
     return shape
 
 
-#: Choices that the paper does not name, each with both values; models that do not have them have the first.
-_UNNAMED: dict[str, tuple[Any, Any]] = {"final_norm": (False, True), "activation": ("gelu", "relu")}
+#: The choices that one network has and the other does not. The first value is that of models without the setting.
+_PAPER_CHOICES: dict[str, tuple[Any, ...]] = {"final_norm": (False, True), "activation": ("gelu", "relu")}
+_INTERIOR_CHOICES: dict[str, tuple[Any, ...]] = {
+    "passes": tuple(range(1, 65)), "symmetry": (0.0,), "unit": ("squared_relu", "gelu"), "initial_scale": (1.0,),
+}  # fmt: skip
+
+
+def _choices(
+    settings: Mapping[str, Any], own: Mapping[str, tuple[Any, ...]], others: Mapping[str, tuple[Any, ...]]
+) -> dict[str, Any]:
+    """A network's own choices, checked; those of the other network must have their first value."""
+    for name, (default, *_) in others.items():
+        if settings.get(name, default) != default:
+            network = settings["network"]
+            raise MaskobanError(
+                f"{name}: expected {default!r} for the {network} network, got {settings[name]!r}"
+            )
+    chosen = {name: settings.get(name, values[0]) for name, values in own.items()}
+    for name, values in own.items():
+        number = type(values[0]) is float and type(chosen[name]) in (int, float) and 0 <= chosen[name] <= 100
+        if not number and (type(chosen[name]) is not type(values[0]) or chosen[name] not in values):
+            shown = [repr(value) for value in values]
+            expected = " or ".join(
+                shown if len(shown) < 5 else [f"a whole number from {shown[0]} to {shown[-1]}"]
+            )
+            raise MaskobanError(f"{name}: expected {expected}, got {chosen[name]!r}")
+    return chosen
 
 
 def _paper(settings: Mapping[str, Any]) -> Network:
     dropout = settings["dropout"]
     if type(dropout) not in (int, float) or not 0 <= dropout < 1:
         raise MaskobanError(f"dropout: expected a number from 0 to below 1, got {dropout!r}")
-    choices: dict[str, Any] = {name: settings.get(name, values[0]) for name, values in _UNNAMED.items()}
-    for name, (default, other) in _UNNAMED.items():
-        if type(choices[name]) is not type(default) or choices[name] not in (default, other):
-            raise MaskobanError(f"{name}: expected {default!r} or {other!r}, got {choices[name]!r}")
-    return PaperNetwork(**(choices | _shape(settings)), dropout=dropout)
+    choices = _choices(settings, _PAPER_CHOICES, _INTERIOR_CHOICES)
+    return PaperNetwork(**(choices | network_shape(settings)), dropout=dropout)
 
 
 def _interior(settings: Mapping[str, Any]) -> Network:
     if settings["dropout"] != 0:
         raise MaskobanError(f"dropout: expected 0 for the interior network, got {settings['dropout']!r}")
-    for name, (default, _) in _UNNAMED.items():
-        if settings.get(name, default) != default:
-            raise MaskobanError(
-                f"{name}: expected {default!r} for the interior network, got {settings[name]!r}"
-            )
-    return InteriorNetwork(**_shape(settings))
+    choices = _choices(settings, _INTERIOR_CHOICES, _PAPER_CHOICES)
+    return InteriorNetwork(**(choices | network_shape(settings) | {"symmetry": choices["symmetry"] > 0}))
+
+
+def _conditional(settings: Mapping[str, Any]) -> Network:
+    from maskoban.nn.conditional import build_conditional  # here: it imports this module
+
+    return build_conditional(settings)
 
 
 NETWORKS = Registry[Callable[[Mapping[str, Any]], Network]](
-    "network", {"paper": _paper, "interior": _interior}
+    "network", {"paper": _paper, "interior": _interior, "conditional": _conditional}
 )
 
 

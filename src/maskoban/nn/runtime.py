@@ -21,9 +21,11 @@ from torch import Tensor
 
 from maskoban.boards.tiles import MASK, TILES, WALL, Tokens
 from maskoban.diffusion.card import Card
+from maskoban.diffusion.conditions import Conditioned, Conditions
 from maskoban.diffusion.schedule import Schedule
 from maskoban.errors import MaskobanError
 from maskoban.nn.attention import compile_mix_first
+from maskoban.nn.conditional import ConditionalNetwork, TorchConditional
 from maskoban.nn.critic import CriticNetwork, load_critic
 from maskoban.nn.networks import InteriorNetwork, Network, build_network
 from maskoban.nn.self_test import kernel_self_test
@@ -37,10 +39,13 @@ def default_device() -> str:
     return "cuda" if torch.cuda.is_available() else "cpu"
 
 
-def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser, dict[str, Any]]:
+def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser | Conditioned, dict[str, Any]]:
     """A denoiser on ``device``, in bf16 on CUDA and fp32 elsewhere, and the metadata of its model."""
     network, card, facts = _load_network(folder, device)
     on_cuda = device.startswith("cuda")
+    if isinstance(network, ConditionalNetwork):
+        net = TorchConditional(network, card.diffusion_steps, 512 if on_cuda else 16, card.schedule)
+        return Conditioned(net, Conditions(card.height, card.width)), facts
     batch = 2048 if on_cuda else 64
     return TorchDenoiser(
         network, card.diffusion_steps, batch, compiled=on_cuda, schedule=card.schedule
@@ -68,6 +73,7 @@ def _load_network(folder: Path, device: str) -> tuple[Network, Card, dict[str, A
         built |= {
             "schedule": settings.get("schedule", "linear"),
             "diffusion_steps": settings["diffusion_steps"],
+            "corpora": settings.get("corpora") or None,
         }
         card = Card.from_facts(built | facts)
         if any(getattr(card, name) != value for name, value in built.items()):
@@ -206,7 +212,7 @@ class TorchCritic:
         self.batch, self.device = batch, critic.bias.device
         self._base = critic.base
         self._stacks = [stack.to(critic.base.dtype) for stack in critic.stacks()]
-        self._place = critic.base.place + critic.turns[0]
+        self._place = critic.base.places() + critic.turns[0]
         self._head, self._bias = critic.head.detach().clone(), critic.bias.detach().clone()
         self._forward: Callable[[Tensor], Tensor] = (
             torch.compile(self._scores, dynamic=False) if compiled else self._scores

@@ -32,6 +32,7 @@ _STIRRED = 0.01
 
 def compiled(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """``torch.compile`` for functions with a gradient, without both kinds of sums in one kernel."""
+    torch._dynamo.config.recompile_limit = 64  # one for each number of passes, in training and in evaluation
     options = {"triton.mix_order_reduction": False}
     known = torch._inductor.list_options()
     return torch.compile(

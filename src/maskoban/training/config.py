@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from maskoban.diffusion.schedule import SCHEDULES
@@ -13,6 +13,7 @@ from maskoban.errors import MaskobanError
 _RANGES: dict[str, Callable[[float], bool]] = {
     "[0, 1)": lambda x: 0 <= x < 1,
     "(0, 1]": lambda x: 0 < x <= 1,
+    "[0, 1]": lambda x: 0 <= x <= 1,
     "[0, inf)": lambda x: 0 <= x < math.inf,
     "(0, inf)": lambda x: 0 < x < math.inf,
     "[1, inf)": lambda x: 1 <= x < math.inf,
@@ -46,6 +47,30 @@ class Preset:
     activation: Literal["gelu", "relu"] = _setting(
         "Non-linearity of the feed-forward layers (paper network only).", default="gelu"
     )
+    unit: Literal["squared_relu", "gelu"] = _setting(
+        "Non-linearity of the feed-forward layers (interior network only).", default="squared_relu"
+    )
+    initial_scale: float = _setting(
+        "Factor of the initial matrices of a block (interior network only).", "[0, inf)", default=1.0
+    )
+    passes: int = _setting(
+        "How many times the blocks are run (interior network only).", "[1, inf)", default=1
+    )
+    least_passes: int | None = _setting(
+        "Draw the passes of a training step from this number to passes.", "[1, inf)", default=None
+    )
+    symmetry: float = _setting(
+        "Share of training boards that are turned or mirrored, with a label (interior network only).",
+        "[0, 1]", default=0.0,
+    )  # fmt: skip
+
+    corpora: str = _setting(
+        "Names of the corpora a conditional network tells apart; the corpus decides by default.", default=""
+    )
+    condition_dropout: float = _setting(
+        "Probability with which a condition is not given in training (conditional network only).",
+        "[0, 1)", default=0.3,
+    )  # fmt: skip
 
     diffusion_steps: int = _setting(
         "T, the number of noise levels; with exact corruption, the cells.", "[1, inf)"
@@ -72,6 +97,7 @@ class Preset:
     weight_decay: float = _setting("Weight decay of AdamW.", "[0, inf)")
     muon_learning_rate: float = _setting("Learning rate of Muon.", "[0, inf)")
     muon_momentum: float = _setting("Momentum of Muon.", "[0, 1)")
+    muon_weight_decay: float = _setting("Weight decay of Muon.", "[0, inf)", default=0.0)
     warmup: int = _setting("Steps over which the rates rise from zero.", "[0, inf)")
     decay: Literal["cosine", "linear"] = _setting("Shape of the decay of the rates to zero.")
     decay_share: float = _setting("Last part of the run over which the rates decay.", "(0, 1]")
@@ -101,6 +127,10 @@ class Preset:
             raise MaskobanError(
                 "muon_learning_rate: expected more than 0 with optimizer=muon "
                 "(best has muon_learning_rate=0.02 and muon_momentum=0.95)"
+            )
+        if self.least_passes is not None and self.least_passes > self.passes:
+            raise MaskobanError(
+                f"least_passes: expected at most passes={self.passes}, got {self.least_passes}"
             )
         if self.corruption == "exact" and self.schedule != "linear":
             raise MaskobanError(
@@ -150,7 +180,12 @@ TINY = Preset(
     validate_every=200, validation_boards=1024, sample_every=1000, sample_boards=200,
 )  # fmt: skip
 
-PRESETS = {preset.name: preset for preset in (PAPER, BEST, TINY)}
+#: Boards of any size from 5x5 to 16x16: conditions as tokens, looped depth. It learns from a mixed corpus.
+ANY = replace(
+    BEST, name="any", network="conditional", blocks=6, passes=4, diffusion_steps=1024, batch=1024,
+)  # fmt: skip
+
+PRESETS = {preset.name: preset for preset in (PAPER, BEST, TINY, ANY)}
 
 
 def preset_named(name: str) -> Preset:
@@ -199,6 +234,7 @@ _READERS: dict[Any, tuple[Callable[[str], Any], str]] = {
     int: (int, "a whole number"),
     float: (float, "a number"),
     float | None: (lambda text: None if text == "none" else float(text), "a number or none"),
+    int | None: (lambda text: None if text == "none" else int(text), "a whole number or none"),
     bool: ({"true": True, "false": False}.__getitem__, "true or false"),
     tuple[float, float]: (_two_numbers, "two numbers with a comma between"),
 }

@@ -29,8 +29,9 @@ from maskoban._util.signals import defer_interrupt
 from maskoban.boards.corpus import load
 from maskoban.boards.files import read_boards
 from maskoban.boards.formats.arrays import extra_array
-from maskoban.boards.geometry import symmetries
+from maskoban.boards.geometry import turning_tables
 from maskoban.boards.tiles import MASK, Tokens
+from maskoban.diffusion.conditions import Conditioned
 from maskoban.diffusion.denoiser import blank_boards, interior
 from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.diffusion.trajectory import sample_boards
@@ -67,6 +68,7 @@ def train_critic(options: CriticOptions) -> float:
         raise MaskobanError(f"{out}: holds a critic already; give another --out")
     denoiser, facts = load_torch(named_folder(options.model), options.device or default_device())
     _base(denoiser)  # before the sampling, which takes long
+    assert isinstance(denoiser, TorchDenoiser)
     real, held = (
         interior(load(file), denoiser, file, "the model") for file in (options.corpus, options.held_out)
     )
@@ -129,23 +131,10 @@ def _check_enough(count: int, source: str) -> None:
         raise MaskobanError(f"{source}: expected at least 5 boards, a fifth to hold out; got {count}")
 
 
-def _base(denoiser: TorchDenoiser) -> InteriorNetwork:
-    if not isinstance(denoiser.network, InteriorNetwork):
+def _base(denoiser: TorchDenoiser | Conditioned) -> InteriorNetwork:
+    if not (isinstance(denoiser, TorchDenoiser) and isinstance(denoiser.network, InteriorNetwork)):
         raise MaskobanError("a critic needs a model with the interior network")
     return denoiser.network
-
-
-def turning_tables(rows: int, columns: int) -> NDArray[np.int64]:
-    """For each of the eight symmetries, the cell that each cell of the turned board shows: (8, cells).
-
-    Where a quarter turn would change the shape, its row is -1.
-
-    >>> turning_tables(2, 2).tolist()[:2]
-    [[0, 1, 2, 3], [1, 3, 0, 2]]
-    """
-    grid = np.arange(rows * columns).reshape(rows, columns)
-    turned = symmetries(grid)  # type: ignore[arg-type]
-    return np.stack([t.ravel() if t.shape == grid.shape else np.full(grid.size, -1) for t in turned])
 
 
 class CriticTrainer:

@@ -6,6 +6,7 @@ from collections.abc import Set
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha256
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,6 +20,7 @@ from maskoban.errors import MaskobanError
 from maskoban.nn.networks import Network
 from maskoban.training.checkpoint import new_network
 from maskoban.training.config import TINY, Preset
+from maskoban.training.mixed import MixedCorpus, load_mixed
 
 #: Keeps the noise of neighbouring seeds apart.
 SEED_STRIDE = 1_000_003
@@ -26,12 +28,17 @@ SEED_STRIDE = 1_000_003
 _TRAIN, _VALID = "boxoban-medium-train", "boxoban-medium-valid"
 
 
-def load_corpus(corpus: str | None, held_out: str | None, preset: Preset) -> tuple[Tokens, Tokens]:
+def load_corpus(
+    corpus: str | None, held_out: str | None, preset: Preset
+) -> tuple[Tokens, Tokens] | tuple[MixedCorpus, MixedCorpus]:
     """The boards to train on, and the held-out boards.
 
     By default ``tiny`` trains on synthetic boards and every other preset on Boxoban medium. Without held-out boards,
-    the last tenth of the corpus is held out.
+    the last tenth of the corpus is held out. A conditional network learns from a mixed corpus.
     """
+    if preset.network == "conditional":
+        mixed = load_mixed(corpus or _TRAIN)
+        return mixed.split() if held_out is None else (mixed, load_mixed(held_out))
     if corpus is None and preset.name == TINY.name:
         boards = synthesize(20_000, TINY.height, TINY.width, boxes=2)
     else:
@@ -45,11 +52,15 @@ def load_corpus(corpus: str | None, held_out: str | None, preset: Preset) -> tup
     return boards[:-tenth], boards[-tenth:]
 
 
-def fit_to_corpus(preset: Preset, boards: Tokens, chosen: Set[str]) -> Preset:
+def fit_to_corpus(preset: Preset, boards: Tokens | MixedCorpus, chosen: Set[str]) -> Preset:
     """The preset with the corpus's board size and, for exact corruption, as many diffusion steps as cells.
 
     Settings in ``chosen`` stay.
     """
+    if isinstance(boards, MixedCorpus):
+        height, width = boards.usual_size()
+        sizes: dict[str, Any] = {"height": height, "width": width, "corpora": ",".join(boards.corpora)}
+        return replace(preset, **{name: value for name, value in sizes.items() if name not in chosen})
     height, width = boards.shape[1:]
     values = {name: size for name, size in (("height", height), ("width", width)) if name not in chosen}
     preset = replace(preset, **values)

@@ -31,8 +31,10 @@ from maskoban._util.progress import OnProgress
 from maskoban._util.signals import defer_interrupt
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.card import Card
+from maskoban.diffusion.conditions import ConditionalNet, Conditioned, Conditions
 from maskoban.diffusion.onnx import OnnxCritic, OnnxDenoiser
 from maskoban.errors import MaskobanError
+from maskoban.nn.conditional import ConditionalNetwork, TorchConditional
 from maskoban.nn.critic import CriticNetwork, fingerprint, load_critic
 from maskoban.nn.networks import InteriorNetwork, Network, build_network
 from maskoban.nn.runtime import TorchDenoiser
@@ -63,6 +65,7 @@ def export(
     cutoff: float | None = None,
     bits: int | None = None,
     levels: Tokens | None = None,
+    passes: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``; returns the metadata.
@@ -74,6 +77,7 @@ def export(
     min(1, exp(score) / ``cutoff``); the default cutoff is that of the folder, or 1.
     ``bits``: of a stored weight, 8 or 16.
     ``levels``: boards to prune with; hidden units that never open for them are left out.
+    ``passes``: how many times a looped network runs its blocks; as in training by default.
     The fp32 graphs are compared with torch.
 
     >>> export(Path("runs/best"), Path("best"), polish=1)["parameters"]  # doctest: +SKIP
@@ -97,6 +101,9 @@ def export(
         raise MaskobanError("the critic's cutoff: expected a critic too")
     if critic is not None and cutoff is None:
         cutoff = _facts(critic).get("critic", 1.0)
+    if passes is not None and preset.passes == 1 and passes > 1:
+        raise MaskobanError(f"passes: expected 1 for a network that is not looped, got {passes}")
+    preset = dataclasses.replace(preset, passes=passes or preset.passes, least_passes=None)
     network = build_network(dataclasses.asdict(preset))
     restore_network(network, tensors)
     network.eval()
@@ -114,6 +121,7 @@ def export(
         bits=known.get("bits", 16) if bits is None else bits,
         schedule=preset.schedule,
         critic=cutoff,
+        corpora=preset.corpora or None,
     )
     judge, critic_metadata = (None, {}) if critic is None else load_critic(network, critic / FILE)
     if levels is not None:
@@ -211,6 +219,15 @@ def _write(model: onnx.ModelProto, card: Card, path: Path) -> None:
 def _check(network: Network, steps: int, path: Path) -> None:
     """Compare the graph with torch, at batch sizes it was not exported with."""
     rng = np.random.default_rng(0)
+    if isinstance(network, ConditionalNetwork):
+        nets: tuple[ConditionalNet, ...] = OnnxDenoiser(path), TorchConditional(network, steps)
+        for size in ((network.height, network.width), (6, 8), (9, 5)):
+            one, other = (Conditioned(net, Conditions(*size, boxes=2)) for net in nets)
+            cells = np.tile(np.arange((size[0] - 2) * (size[1] - 2)), (3, 1))
+            tokens = rng.integers(0, MASK + 1, cells.shape).astype(np.uint8)
+            t = np.ones(3, np.int64)
+            _compare(one.logits(tokens, t, cells), other.logits(tokens, t, cells), path)
+        return
     for n, k in ((1, 1), (5, 1), (4, network.cells)):
         tokens = rng.integers(0, MASK + 1, (n, network.cells)).astype(np.uint8)
         t = rng.integers(1, steps + 1, n)

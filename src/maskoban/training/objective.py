@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from maskoban._util.registry import Registry
+from maskoban.boards.geometry import turning_tables
 from maskoban.boards.tiles import MASK
 from maskoban.diffusion.schedule import masked_share, rarity, weights
 from maskoban.nn.networks import Network
@@ -133,22 +134,38 @@ class TrainingLoss:
         self.share = torch.tensor(masked_share(schedule, steps), device=device)
         self.weights = torch.tensor(weights(schedule, steps, preset.weight_cap), device=device)
         self.rarity = torch.tensor(rarity(steps, preset.time_power), device=device)
+        self.tables = torch.from_numpy(turning_tables(network.rows, network.columns)).to(device)
+        self.turns = torch.nonzero(self.tables[:, 0] >= 0)[:, 0]
 
-    def noise(self, boards: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
-        """The random inputs of the loss: times, one value a cell, and the seeds of dropout."""
-        preset = self.preset
+    def noise(self, boards: Tensor) -> tuple[Tensor, Tensor, Tensor | None, Tensor | None]:
+        """The random inputs of the loss: times, one value a cell, the seeds of dropout, and each board's symmetry."""
+        preset, device, n = self.preset, boards.device, len(boards)
         power = preset.time_power if self.network.training else 1.0  # held-out losses compare across powers
-        t = draw_times(len(boards), preset.diffusion_steps, preset.stratified, boards.device, power)
-        return t, torch.rand(boards.shape, device=boards.device), self.network.draw_seeds()
+        t = draw_times(n, preset.diffusion_steps, preset.stratified, device, power)
+        noise, seeds, turn = torch.rand(boards.shape, device=device), self.network.draw_seeds(), None
+        if preset.symmetry and self.network.training:
+            turned = torch.rand(n, device=device) < preset.symmetry
+            others = self.turns[torch.randint(1, len(self.turns), (n,), device=device)]
+            turn = torch.where(turned, others, 0)
+        return t, noise, seeds, turn
 
-    def loss(self, boards: Tensor, t: Tensor, noise: Tensor, seeds: Tensor | None) -> Tensor:
-        training = self.network.training
+    def loss(
+        self, boards: Tensor, t: Tensor, noise: Tensor, seeds: Tensor | None, turn: Tensor | None = None,
+        passes: int | None = None,
+    ) -> Tensor:  # fmt: skip
+        training, chosen = self.network.training, dict[str, Any]()
+        if turn is not None:
+            boards = boards.gather(1, self.tables[turn])
+            chosen["turn"] = turn[self.part]
+        if passes is not None:
+            chosen["passes"] = passes
         if self.preset.corruption == "exact":
             corrupted = mask_exactly(boards, t, self.preset.diffusion_steps, noise)
         else:
             corrupted = mask_independently(boards, t, self.share, noise)
         if training:
             boards, corrupted = boards[self.part], corrupted.part(self.part)
-        logits = self.network(corrupted.tokens, corrupted.t if self.network.timed else None, seeds=seeds)
+        t_in = corrupted.t if self.network.timed else None
+        logits = self.network(corrupted.tokens, t_in, seeds=seeds, **chosen)
         weights = self.weights * self.rarity if training else self.weights
         return self.objective(logits, boards, corrupted, weights[corrupted.t], self.preset)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import io
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,8 +25,10 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from maskoban.boards.tiles import MASK, TILES
+from maskoban.diffusion.conditions import positions
 from maskoban.diffusion.sampler import Precision
 from maskoban.errors import MaskobanError
+from maskoban.nn.conditional import CONDITIONS, ConditionalNetwork
 from maskoban.nn.critic import STACKS, CriticNetwork
 from maskoban.nn.networks import InteriorNetwork, Network, PaperNetwork
 from maskoban.nn.weight_files import SCALE, read_header
@@ -51,11 +53,11 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
         "cells": ("boards", "chosen"),
     }
     if isinstance(network, InteriorNetwork):
-        blocks = (
+        blocks = [
             Block(*(g.weight("qkv", i, j) for j in range(3)), *(g.weight(name, i) for name in STACKS[1:]))
             for i in range(len(network.qkv))
-        )
-        x = _features(g, network, g.weight("place"), blocks, "cells")
+        ]
+        x = _features(g, network, _places(g, network), blocks, "cells")
         y = g("MatMul", x, g("Transpose", g.weight("head"), perm=[1, 0]))
     else:
         assert isinstance(network, PaperNetwork)
@@ -74,16 +76,23 @@ def _traced(network: Network, weights: Path) -> onnx.ModelProto:
     """The graph of a network of others, traced by torch, with its parameters replaced by those of the file."""
     k = min(3, network.cells)
     t = torch.ones(2, dtype=torch.int64) if network.timed else None
-    inputs = (torch.full((2, network.cells), MASK), t, torch.arange(k).repeat(2, 1))
+    inputs = [torch.full((2, network.cells), MASK), t, torch.arange(k).repeat(2, 1)]
     names = ["tokens", *(["t"] if network.timed else []), "cells"]
     axes = {name: {0: "boards"} for name in ("tokens", "t")}
     axes |= {name: {0: "boards", 1: "chosen"} for name in ("cells", "logits")}
+    if isinstance(network, ConditionalNetwork):  # of any number of cells
+        where = torch.from_numpy(positions(network.height, network.width)).repeat(2, 1)
+        inputs += [None, where, torch.ones(2, CONDITIONS, dtype=torch.int64)]
+        names += ["where", "conditions"]
+        axes |= {name: {0: "boards", 1: "all"} for name in ("tokens", "where")} | {
+            "conditions": {0: "boards"}
+        }
     file = io.BytesIO()
     try:
         with warnings.catch_warnings():
             # The tracing exporter is deprecated; the other one needs one more package.
             warnings.simplefilter("ignore")
-            torch.onnx.export(network, inputs, file, input_names=names, output_names=["logits"],  # type: ignore[arg-type]
+            torch.onnx.export(network, tuple(inputs), file, input_names=names, output_names=["logits"],  # type: ignore[arg-type]
                               dynamic_axes=axes, do_constant_folding=False, dynamo=False)  # fmt: skip
     except Exception as error:  # an exporter has many ways to fail
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
@@ -114,8 +123,8 @@ def critic_graph(critic: CriticNetwork, weights: Path, added: Path) -> onnx.Mode
             *(g("Gather", qkv, g.constant(j)) for j in range(3)), *(merged(name, i) for name in STACKS[1:])
         )
 
-    place = g("Add", g.weight("place"), g.weight("critic.turns", 0))
-    x = _features(g, n, place, map(block, range(len(n.qkv))))
+    place = g("Add", _places(g, n), g.weight("critic.turns", 0))
+    x = _features(g, n, place, [block(i) for i in range(len(n.qkv))])
     mean = g("ReduceMean", g("Reshape", x, g.constant([-1, n.cells, n.d])), g.constant([1]), keepdims=0)
     y = g("ReduceSum", g("Mul", mean, g.weight("critic.head")), g.constant([1]), keepdims=0)
     return g.finish(
@@ -134,15 +143,21 @@ class Block(NamedTuple):
     down: str
 
 
+def _places(g: Graph, n: InteriorNetwork) -> str:
+    """The table of places, with the label of boards that are not turned."""
+    return g.weight("place") if n.turns is None else g("Add", g.weight("place"), g.weight("turns", 0))
+
+
 def _features(
-    g: Graph, n: InteriorNetwork, place: str, blocks: Iterable[Block], chosen: str | None = None
+    g: Graph, n: InteriorNetwork, place: str, blocks: Sequence[Block], chosen: str | None = None
 ) -> str:
     """The input of the interior network's head, for the given cells or all, with ``place`` added to the tokens.
 
-    The scale of int8 rows is applied as late as possible. Queries and keys are normalised, so there it cancels;
-    relu(s h)^2 = s^2 relu(h)^2, so there it waits until the rows are narrow again.
+    The passes of a looped network are unrolled, over the same weights. The scale of int8 rows is applied as late as
+    possible. Queries and keys are normalised, so there it cancels; relu(s h)^2 = s^2 relu(h)^2, so there it waits
+    until the rows are narrow again.
     """
-    head_width, last = n.d // n.heads, len(n.qkv) - 1
+    head_width, last = n.d // n.heads, n.passes * len(blocks) - 1
     rows_shape, board_shape = g.constant([-1, n.d]), g.constant([-1, n.cells, n.d])
     everywhere = g("Expand", g.constant(np.arange(n.cells)), g("Shape", "tokens"))
     cos, sin = (g.constant(table, np.float32) for table in n.rotary.cpu())
@@ -155,9 +170,11 @@ def _features(
         return g("RotaryEmbedding", g("Reshape", heads, shape), cos, sin, cells, num_heads=n.heads)
 
     x = norm(g("Add", g("Gather", g.weight("token.weight"), "tokens"), place))
-    x = g("Reshape", x, rows_shape)
+    x = given = g("Reshape", x, rows_shape)
     shape, cells = board_shape, everywhere
-    for i, block in enumerate(blocks):
+    for i, block in enumerate(n.passes * list(blocks)):
+        if i and i % len(blocks) == 0:
+            x = g("Add", x, g("Mul", given, g.weight("gain")))
         rows = g.rows(norm(x))
         k = turned(g.product(rows, block.k), board_shape, everywhere)
         v = g.scaled(g.product(rows, block.v), rows.scale)
@@ -170,7 +187,12 @@ def _features(
         rows = g.rows(g("Reshape", y, rows_shape))
         x = g("Add", x, g.scaled(g.product(rows, block.out), rows.scale))
         rows = g.rows(norm(x))
-        h = g("Relu", g.product(rows, block.up))
+        h = g.product(rows, block.up)
+        if n.unit == "gelu":
+            rows = g.rows(g("Gelu", g.scaled(h, rows.scale), approximate="tanh"))
+            x = g("Add", x, g.scaled(g.product(rows, block.down), rows.scale))
+            continue
+        h = g("Relu", h)
         squares = g.rows(g("Mul", h, h), positive=True)
         y = g.product(squares, block.down)
         x = g("Add", x, g.scaled(y, squares.scale, rows.scale, rows.scale))
@@ -260,11 +282,15 @@ class Graph:
         self._nodes: list[onnx.NodeProto] = []
         self._tensors: list[TensorProto] = []
         self._constants: dict[tuple[Any, ...], str] = {}
+        self._made: dict[tuple[Any, ...], str] = {}
 
     def __call__(self, op: str, *inputs: str, domain: str = "", **attributes: Any) -> str:
-        result = f"{op}.{len(self._nodes)}"
-        self._nodes.append(helper.make_node(op, inputs, [result], domain=domain, **attributes))
-        return result
+        """The output of this node. The same node is there once: a looped network uses its weights in every pass."""
+        key = (op, inputs, domain, repr(attributes))
+        if key not in self._made:
+            self._made[key] = result = f"{op}.{len(self._nodes)}"
+            self._nodes.append(helper.make_node(op, inputs, [result], domain=domain, **attributes))
+        return self._made[key]
 
     def constant(self, value: Any, dtype: Any = np.int64) -> str:
         """A constant tensor, stored once however often it is used."""
@@ -287,7 +313,8 @@ class Graph:
         stored.data_type, stored.data_location = _TYPES[dtype], TensorProto.EXTERNAL
         for key, value in (("location", file), ("offset", begin), ("length", length)):
             stored.external_data.add(key=key, value=str(value))
-        self._tensors.append(stored)
+        if all(tensor.name != stored.name for tensor in self._tensors):
+            self._tensors.append(stored)
         wide = self("Cast", stored.name, to=TensorProto.FLOAT)
         return self("Mul", wide, self.weight(name + SCALE, *index)) if dtype == "I8" else wide
 

@@ -44,8 +44,10 @@ class StackedMuon(torch.optim.Optimizer):
     stack the same matrix of every block, so the same arithmetic runs on whole stacks.
     """
 
-    def __init__(self, params: Iterable[Tensor], lr: float | Tensor, momentum: float) -> None:
-        super().__init__(params, {"lr": lr, "momentum": momentum})
+    def __init__(
+        self, params: Iterable[Tensor], lr: float | Tensor, momentum: float, weight_decay: float = 0.0
+    ) -> None:
+        super().__init__(params, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
 
     @torch.no_grad()
     def step(self, closure: None = None) -> None:  # type: ignore[override]  # no closures
@@ -61,6 +63,8 @@ class StackedMuon(torch.optim.Optimizer):
                 update = p.grad.lerp(buffer, group["momentum"])
                 update = orthogonalise(update.flatten(0, -3)).view(p.shape)
                 rows, columns = p.shape[-2:]
+                if group["weight_decay"]:
+                    p.mul_(1 - group["lr"] * group["weight_decay"])
                 p.sub_(update.to(p.dtype) * (group["lr"] * math.sqrt(max(1, rows / columns))))
 
 
@@ -79,7 +83,9 @@ def build_optimizers(
         matrices = network.matrices()
         if not matrices:
             raise MaskobanError(f"network {preset.network!r} has no matrices for Muon; set optimizer=adamw")
-        optimizers["muon"] = StackedMuon(matrices, rate(preset.muon_learning_rate), preset.muon_momentum)
+        optimizers["muon"] = StackedMuon(
+            matrices, rate(preset.muon_learning_rate), preset.muon_momentum, preset.muon_weight_decay
+        )
         taken = set(matrices)
         rest = [p for p in rest if p not in taken]
     optimizers["adamw"] = torch.optim.AdamW(

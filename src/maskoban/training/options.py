@@ -39,7 +39,7 @@ class TrainOptions:
     """The options of a training run beside its preset."""
 
     preset: str | None = _option(
-        "Settings to start from: best, paper or tiny.", shown="best, or the resumed run's"
+        "Settings to start from: best, paper, tiny or any.", shown="best, or the resumed run's"
     )
     corpus: str | None = _option(
         "Boards to learn from: a file, a folder, or the name of a corpus.",

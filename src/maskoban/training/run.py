@@ -39,7 +39,7 @@ def _preset(options: TrainOptions) -> tuple[Preset, set[str]]:
     values = parse_settings(options.settings)
     if options.resume and options.preset is None:
         preset = load_checkpoint(Path(options.out or "runs/best"))[1]
-        return replace(preset, **values), {"height", "width", "diffusion_steps"}
+        return replace(preset, **values), {"height", "width", "diffusion_steps", "corpora"}
     return replace(preset_named(options.preset or "best"), **values), set(values)
 
 

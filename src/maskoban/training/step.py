@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
+from functools import partial
+from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from maskoban.diffusion.rng import uniforms
 from maskoban.nn.networks import Network
 from maskoban.training.checkpoint import new_network
 from maskoban.training.compiling import RecordedStep, check_gradients, compiled, same_step
 from maskoban.training.config import Preset
 from maskoban.training.distributed import Processes
+from maskoban.training.mixed import Batch, MixedLoss
 from maskoban.training.objective import TrainingLoss
 from maskoban.training.optim import build_optimizers
 
@@ -25,36 +31,47 @@ class TrainStep:
         self, network: Network, preset: Preset, processes: Processes, device: torch.device, compile: bool
     ) -> None:
         self.network, self.preset, self.processes = network, preset, processes
-        self.objective = TrainingLoss(network, preset, processes.part(preset.batch), device)
-        self.loss = compiled(self.objective.loss) if compile else self.objective.loss
+        objective: Any = MixedLoss if preset.network == "conditional" else TrainingLoss
+        self.objective = objective(network, preset, processes.part(preset.batch), device)
+        self.loss: Any = compiled(self.objective.loss) if compile else self.objective.loss
         self.optimizers = build_optimizers(network, preset, device)
         self.scaler = torch.amp.GradScaler(device.type, enabled=preset.precision == "fp16")
         alone = processes.count == 1 and not self.scaler.is_enabled()
         self._to_record = compile and device.type == "cuda" and alone
-        self._recorded: RecordedStep | None = None
-        self._updates = 0
+        # By the number of passes: each has a graph of its own.
+        self._recorded: dict[int | None, RecordedStep] = {}
+        self._updates = Counter[int | None]()
 
-    def __call__(self, boards: Tensor) -> Tensor:
-        if self._recorded is not None:
-            return self._recorded(boards)
-        loss = self.update(boards)
-        self._updates += 1
-        if self._to_record and self._updates == _RECORD_AFTER:
-            recorded = RecordedStep(self.update, boards)
-            if same_step(self.network, self.optimizers, recorded, self.update, boards, self.preset.seed):
-                self._recorded = recorded
+    def passes(self, step: int) -> int | None:
+        """The passes of a looped network in this step, where they vary: the same on all processes."""
+        least, most = self.preset.least_passes, self.preset.passes
+        if least is None:
+            return None
+        u = float(uniforms(self.preset.seed, np.array([step]), 0, 1)[0, 0])
+        return least + int(u * (most - least + 1))
+
+    def __call__(self, boards: Tensor | Batch, passes: int | None = None) -> Tensor:
+        if passes in self._recorded and isinstance(boards, Tensor):
+            return self._recorded[passes](boards)
+        loss = self.update(boards, passes)
+        self._updates[passes] += 1
+        if self._to_record and isinstance(boards, Tensor) and self._updates[passes] == _RECORD_AFTER:
+            update = partial(self.update, passes=passes)
+            recorded = RecordedStep(update, boards)
+            if same_step(self.network, self.optimizers, recorded, update, boards, self.preset.seed):
+                self._recorded[passes] = recorded
             else:
                 warnings.warn(
                     "the recorded training step is wrong; training goes on without it", stacklevel=2
                 )
         return loss
 
-    def update(self, boards: Tensor) -> Tensor:
+    def update(self, boards: Tensor | Batch, passes: int | None = None) -> Tensor:
         """The step as plain calls, not replayed."""
         self.network.train()
         for optimizer in self.optimizers.values():
             optimizer.zero_grad(set_to_none=True)
-        loss = self.loss(boards, *self.objective.noise(boards))
+        loss: Tensor = self.loss(boards, *self.objective.noise(boards), passes)
         self.scaler.scale(loss).backward()  # type: ignore[no-untyped-call]
         loss = loss.detach()
         self.processes.average([loss, *(p.grad for p in self.network.parameters() if p.grad is not None)])
@@ -67,15 +84,19 @@ class TrainStep:
         self.scaler.update()
         return loss
 
-    def check(self, boards: Tensor) -> float:
+    def check(self, boards: Tensor | Batch) -> float:
         """The largest relative error of the compiled step's gradients against plain torch's."""
         torch.manual_seed(self.preset.seed)
         self.network.train()
         noise = self.objective.noise(boards)
         scale = 1024.0 if self.preset.precision == "fp16" else 1.0  # much of a gradient is too small for fp16
-        return check_gradients(
-            self.network,
-            new_network(self.preset),
-            lambda: scale * self.loss(boards, *noise),
-            lambda: scale * self.objective.loss(boards, *noise),
+        least, most = self.preset.least_passes, self.preset.passes
+        return max(
+            check_gradients(
+                self.network,
+                new_network(self.preset),
+                lambda: scale * self.loss(boards, *noise, passes),  # noqa: B023
+                lambda: scale * self.objective.loss(boards, *noise, passes),  # noqa: B023
+            )
+            for passes in ([None] if least is None else range(least, most + 1))
         )

@@ -26,9 +26,11 @@ import maskoban
 from maskoban._util.files import atomic_file, file_errors
 from maskoban._util.signals import defer_interrupt
 from maskoban.boards.tiles import WALL, Tokens
-from maskoban.diffusion.denoiser import blank_boards
+from maskoban.diffusion.conditions import Conditioned, Conditions
+from maskoban.diffusion.denoiser import Denoiser, blank_boards
 from maskoban.diffusion.trajectory import sample_boards
 from maskoban.errors import MaskobanError
+from maskoban.nn.conditional import ConditionalNetwork, TorchConditional
 from maskoban.nn.networks import InteriorNetwork
 from maskoban.nn.runtime import TorchDenoiser, default_device
 from maskoban.nn.self_test import kernel_self_test
@@ -45,6 +47,7 @@ from maskoban.training.config import MEASURING, Preset
 from maskoban.training.data import SEED_STRIDE, Batches, board_cells
 from maskoban.training.distributed import Processes
 from maskoban.training.log import RunLog
+from maskoban.training.mixed import Batch, MixedBatches, MixedCorpus
 from maskoban.training.optim import Anneal, WeightAverage, fraction_done, rate_factor, set_rates
 from maskoban.training.options import TrainOptions
 from maskoban.training.step import TrainStep
@@ -58,8 +61,8 @@ class Trainer:
     """One run in one folder: ``state*.safetensors``, ``log.jsonl`` and the boards sampled on the way."""
 
     def __init__(
-        self, preset: Preset, corpus: Tokens, held_out: Tokens, folder: Path, options: TrainOptions | None = None,
-        processes: Processes | None = None,
+        self, preset: Preset, corpus: Tokens | MixedCorpus, held_out: Tokens | MixedCorpus, folder: Path,
+        options: TrainOptions | None = None, processes: Processes | None = None,
     ) -> None:  # fmt: skip
         self.preset, self.folder, self.options = preset, folder, options or TrainOptions()
         self.processes = processes or Processes()
@@ -76,18 +79,7 @@ class Trainer:
         self.compile = on_cuda if self.options.compile is None else self.options.compile
         self.network.start_at(part.start)
         kernel_self_test(self.network, part.stop - part.start, backward=True)
-        self.batches = Batches(board_cells(corpus, self.network, "the training corpus", self.device), preset)
-        held_out = held_out[: preset.validation_boards]
-        if len(held_out) == 0:
-            raise MaskobanError("the held-out corpus has no boards")
-        if len(held_out) > preset.batch:  # whole batches, as in training
-            held_out = held_out[: len(held_out) // preset.batch * preset.batch]
-        self.held_out = board_cells(held_out, self.network, "the held-out corpus", self.device)
-        if preset.corruption == "exact" and preset.diffusion_steps % self.network.cells:
-            raise MaskobanError(
-                f"diffusion_steps: expected a multiple of the {self.network.cells} cells with corruption=exact, "
-                f"got {preset.diffusion_steps}; set diffusion_steps={self.network.cells}"
-            )
+        self._load(corpus, held_out)
         self.step = TrainStep(self.network, preset, self.processes, self.device, self.compile)
         self.average = WeightAverage(self.network, preset.ema)
         self.log = RunLog(folder, self.options.quiet, self.options.tensorboard and self.processes.first)
@@ -95,6 +87,33 @@ class Trainer:
         self.before = Progress()  # of the runs whose weights this one started from
         self.anneal: Anneal | None = None
         self._losses: list[Tensor] = []  # of the steps since the last record
+
+    def _load(self, corpus: Tokens | MixedCorpus, held_out: Tokens | MixedCorpus) -> None:
+        """Set ``batches`` and, as a list of batches, ``held_out``."""
+        preset = self.preset
+        self.batches: Batches | MixedBatches
+        self.held_out: list[Tensor] | list[Batch]
+        if len(held_out) == 0:
+            raise MaskobanError("the held-out corpus has no boards")
+        if isinstance(corpus, MixedCorpus) or isinstance(held_out, MixedCorpus):
+            assert isinstance(corpus, MixedCorpus)
+            assert isinstance(held_out, MixedCorpus)
+            self.batches = MixedBatches(corpus, preset.batch, preset.seed, self.device)
+            size = min(preset.batch, *(len(each.boards) for each in held_out.sizes))
+            held = MixedBatches(held_out, size, preset.seed, self.device).all()
+            self.held_out = held[: max(preset.validation_boards // size, 1)]
+            return
+        self.batches = Batches(board_cells(corpus, self.network, "the training corpus", self.device), preset)
+        held_out = held_out[: preset.validation_boards]
+        if len(held_out) > preset.batch:  # whole batches, as in training
+            held_out = held_out[: len(held_out) // preset.batch * preset.batch]
+        cells = board_cells(held_out, self.network, "the held-out corpus", self.device)
+        self.held_out = [part.long() for part in torch.split(cells, preset.batch)]
+        if preset.corruption == "exact" and preset.diffusion_steps % self.network.cells:
+            raise MaskobanError(
+                f"diffusion_steps: expected a multiple of the {self.network.cells} cells with corruption=exact, "
+                f"got {preset.diffusion_steps}; set diffusion_steps={self.network.cells}"
+            )
 
     def fraction_done(self) -> float:
         return fraction_done(self.preset, self.progress, self.options.minutes, self.anneal)
@@ -166,7 +185,7 @@ class Trainer:
         boards = self.batches(step)
         with defer_interrupt():
             set_rates(self.step.optimizers, self.preset, self.rate_factor())
-            loss = self.step(boards)
+            loss = self.step(boards, self.step.passes(step))
             self.average.update(step)
             self.progress.step += 1
             if self.processes.first:
@@ -211,10 +230,9 @@ class Trainer:
     def validate(self) -> float:
         """The held-out loss, with the same noise every time and no dropout."""
         with self._measuring():
-            losses = []
-            for start in range(0, len(self.held_out), self.preset.batch):
-                torch.manual_seed(start)
-                boards = self.held_out[start : start + self.preset.batch].long()
+            losses: list[float] = []
+            for number, boards in enumerate(self.held_out):
+                torch.manual_seed(number * self.preset.batch)
                 losses.append(self.step.loss(boards, *self.step.objective.noise(boards)).item())
             return sum(losses) / len(losses)
 
@@ -222,7 +240,12 @@ class Trainer:
         """Sample boards, save them in the run's folder, and record how many the solver solves."""
         with self._measuring():
             n, steps, schedule = self.preset.sample_boards, self.preset.diffusion_steps, self.preset.schedule
-            denoiser = TorchDenoiser(self.network, steps, batch=min(1024, n), schedule=schedule)
+            denoiser: Denoiser
+            if isinstance(self.network, ConditionalNetwork):
+                net = TorchConditional(self.network, steps, min(1024, n), schedule)
+                denoiser = Conditioned(net, Conditions(self.preset.height, self.preset.width))
+            else:
+                denoiser = TorchDenoiser(self.network, steps, batch=min(1024, n), schedule=schedule)
             boards = sample_boards(denoiser, blank_boards(denoiser, n), self.preset.seed).boards
         path = self.folder / f"boards-{self.progress.step:07d}.npy"
         with atomic_file(path) as file:
@@ -372,7 +395,7 @@ class Trainer:
             "processes": self.processes.count,
             "threads": torch.get_num_threads(),
             "corpus": len(self.batches.corpus),
-            "held_out": len(self.held_out),
+            "held_out": sum(len(boards) for boards in self.held_out),
             "from_step": self.progress.step,
             "before": self.before.step,
             "corpus_hash": self.batches.hash,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,33 +68,23 @@ def measure_difficulty(
     if not next(iter(quarters.values())).total:
         raise MaskobanError(
             "every search for an effort hit its limit, so no difficulty is known"
-            if efforts_unknown(efforts).any()
+            if efforts.limits_hit.any()
             else "no board was solved, so none has a difficulty"
         )
     found = efforts.solved
-    return Difficulty(
+    difficulty = Difficulty(
         effort=_spread(efforts.expanded[found], theirs, "effort"),
         pushes=_spread(efforts.pushes[found], theirs, "pushes"),
         quarters=quarters,
         against="Boxoban" if corpus is None else "the corpus",
-        decomposed=None
-        if decomposed is None
-        else _spread(decomposed.expanded[decomposed.solved], theirs, "decomposed"),
-        decomposed_quarters={}
-        if decomposed is None
-        else _quarters(decomposed, "decomposed", theirs, all_solvable),
     )
-
-
-def efforts_unknown(results: Results) -> NDArray[np.bool_]:
-    """Which searches hit a limit.
-
-    >>> from maskoban.solving import Limits, solve_many
-    >>> boards = np.array([[[2, 3, 1, 4]]], np.uint8)  # "@$ ."
-    >>> efforts_unknown(solve_many(boards, "effort", limits=Limits(states=1)))
-    array([ True])
-    """
-    return results.limits_hit > 0
+    if decomposed is None:
+        return difficulty
+    return replace(
+        difficulty,
+        decomposed=_spread(decomposed.expanded[decomposed.solved], theirs, "decomposed"),
+        decomposed_quarters=_quarters(decomposed, "decomposed", theirs, all_solvable),
+    )
 
 
 def _quarters(

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban import _core
-from maskoban._util.progress import bar
+from maskoban._util.progress import OnProgress
 from maskoban.boards import FLOOR, GOAL, PLAYER, PLAYER_ON_GOAL, Tokens, ids
 from maskoban.boards import corpus as corpora
 from maskoban.errors import MaskobanError
@@ -58,7 +58,7 @@ def without_player(boards: Tokens) -> Tokens:
 
 
 def nearest_distances(
-    boards: Tokens, corpus: Tokens, threads: int | None = None, progress: bool = False
+    boards: Tokens, corpus: Tokens, threads: int | None = None, on_progress: OnProgress | None = None
 ) -> NDArray[np.int32]:
     """For each board x the least Hamming distance to the corpus, min over y of |{cells i : x_i != y_i}|.
 
@@ -78,15 +78,15 @@ def nearest_distances(
     boards, corpus = (without_player(each).reshape(len(each), cells) for each in (boards, corpus))
     # A cell that is the same everywhere, as on Boxoban's walled border, separates nothing.
     varies = (boards != corpus[0]).any(axis=0) | (corpus != corpus[0]).any(axis=0)
-    with bar("comparing", progress) as show:
-        found = _core.nearest(
-            np.ascontiguousarray(boards[:, varies]),
-            np.ascontiguousarray(corpus[:, varies]),
-            _core.registers()[0],
-            threads,
-            lambda done: show(done, len(boards)),
-        )
-        show(len(boards), len(boards))
+    report = on_progress or (lambda done, total: None)
+    found = _core.nearest(
+        np.ascontiguousarray(boards[:, varies]),
+        np.ascontiguousarray(corpus[:, varies]),
+        _core.registers()[0],
+        threads,
+        lambda done: report(done, len(boards)),
+    )
+    report(len(boards), len(boards))
     return found
 
 

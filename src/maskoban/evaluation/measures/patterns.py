@@ -1,6 +1,7 @@
-"""Do boards look like the corpus at close range: how often each 3x3 pattern of tiles occurs.
+"""Do boards look like the corpus at close range: how many of each tile they hold, and their 3x3 patterns.
 
-Every 3x3 window that lies within the grid counts, border cells included: 64 on a 10x10 board.
+The number of walls drifts when a sampler is biased. Every 3x3 window that lies within the grid counts, border cells
+included: 64 on a 10x10 board.
 """
 
 from __future__ import annotations
@@ -12,8 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import Tokens
+from maskoban.boards import TILES, WALL, Tokens
+from maskoban.boards.tiles import NAMES, tile_counts
 from maskoban.errors import MaskobanError
+from maskoban.evaluation.measures.share import Mean, mean_of
 
 #: The sample sizes of the paper's figure.
 SIZES = (250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000)
@@ -30,6 +33,14 @@ class Patterns(NamedTuple):
 
 
 @dataclass(frozen=True)
+class TileCounts:
+    """Means a board."""
+
+    walls: Mean
+    means: dict[str, float]  # of every tile, by name
+
+
+@dataclass(frozen=True)
 class PatternMatch:
     """Divergences by sample size, beside those of as many held-out levels."""
 
@@ -38,6 +49,19 @@ class PatternMatch:
     ratio: dict[int, float | None]
     exponent: float | None  # None where the sample is too small to fit it
     held_out_exponent: float | None
+
+
+def count_tiles(boards: Tokens) -> TileCounts:
+    """Mean counts; that of walls with its 95 % interval.
+
+    >>> count_tiles(np.array([[[0, 2, 3]], [[0, 0, 4]]], np.uint8)).walls.mean
+    1.5
+    """
+    if len(boards) == 0:
+        raise MaskobanError("there are no boards to measure")
+    counts = tile_counts(boards)[:TILES]
+    means = dict(zip(NAMES, counts.mean(axis=1).tolist(), strict=True))
+    return TileCounts(mean_of(counts[WALL], float(boards[0].size)), means)
 
 
 def count_patterns(boards: Tokens) -> Patterns:
@@ -120,15 +144,6 @@ def fit_exponent(curve: Mapping[int, float]) -> float | None:
     return float(((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum())
 
 
-def jsd_ratio(jsd: float, held_out: float) -> float | None:
-    """How many times the divergence of held-out levels; None where those do not differ from the corpus at all.
-
-    >>> jsd_ratio(0.5, 0.25), jsd_ratio(0.5, 0.0)
-    (2.0, None)
-    """
-    return jsd / held_out if held_out else None
-
-
 def measure_patterns(boards: Tokens, reference: Patterns, held_out: Mapping[int, float]) -> PatternMatch:
     """The curve of these boards beside the held-out one: at a ratio of 1 nothing tells them apart.
 
@@ -147,7 +162,8 @@ def measure_patterns(boards: Tokens, reference: Patterns, held_out: Mapping[int,
     return PatternMatch(
         jsd=jsd,
         held_out=dict(held_out),
-        ratio={size: jsd_ratio(value, held_out[size]) for size, value in jsd.items()},
+        # None where held-out levels do not differ from the corpus at all.
+        ratio={size: value / held_out[size] if held_out[size] else None for size, value in jsd.items()},
         exponent=fit_exponent(jsd),
         held_out_exponent=fit_exponent(held_out),
     )

@@ -10,10 +10,8 @@ from maskoban.boards import Tokens
 from maskoban.diffusion.denoiser import interior_cells
 from maskoban.diffusion.model import Model
 from maskoban.diffusion.sampler import SamplerConfig
-from maskoban.evaluation.measures.difficulty import efforts_unknown
-from maskoban.evaluation.measures.patterns import has_windows, jsd_ratio, pattern_jsd
+from maskoban.evaluation.measures.patterns import count_tiles, has_windows, pattern_jsd
 from maskoban.evaluation.measures.share import Mean, Share, share_of
-from maskoban.evaluation.measures.tiles import count_tiles
 from maskoban.evaluation.reference import Reference
 from maskoban.solving import Limits, Results, solve_many
 
@@ -96,7 +94,9 @@ def measure_setting(
     efforts = solve_many(boards[solved], "effort", limits=limits, solutions=False)
     sizes = [size for size in reference.held_out_jsd if size <= len(boards)] if has_windows(boards) else []
     size = max(sizes, default=None)
-    jsd = None if size is None else pattern_jsd(boards[:size], reference.patterns)
+    jsd, floor = None, reference.held_out_jsd.get(size or 0)
+    if size is not None:
+        jsd = pattern_jsd(boards[:size], reference.patterns)
     return Setting(
         temperature=config.temperature,
         order=config.order,
@@ -111,13 +111,13 @@ def measure_setting(
         median_effort=_median(efforts),
         jsd_boards=size,
         jsd=jsd,
-        jsd_ratio=None if size is None or jsd is None else jsd_ratio(jsd, reference.held_out_jsd[size]),
+        jsd_ratio=jsd / floor if jsd is not None and floor else None,
     )
 
 
 def _median(efforts: Results) -> float | None:
     """The median effort; None where it hangs on those that are not known."""
-    unknown = efforts_unknown(efforts)
+    unknown = efforts.limits_hit > 0
     if not len(efforts):
         return None
     ordered = np.sort(np.where(unknown, np.inf, efforts.expanded))

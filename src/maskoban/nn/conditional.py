@@ -1,0 +1,146 @@
+"""The conditional network: boards of any size, with wishes as tokens beside the cells.
+
+The cells inside the border are tokens with 2-D rotary positions and no table of places. Five more tokens hold height,
+width, boxes, difficulty and corpus (``diffusion/conditions.py``); 0 is a condition that is not given. Blocks are those
+of :class:`~maskoban.nn.networks.InteriorNetwork`, run ``passes`` times.
+
+Attention is torch's own: the fused kernels know one table of positions for all boards, and at most 128 cells.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from maskoban.boards.tiles import MASK, TILES
+from maskoban.diffusion.conditions import DIFFICULTIES, GRID, MOST_BOXES, MOST_SIDE, NOWHERE
+from maskoban.diffusion.schedule import Schedule
+from maskoban.errors import MaskobanError
+from maskoban.nn.attention import normalise_and_rotate, rotary_table
+from maskoban.nn.layers import rms_norm, squared_relu_linear
+from maskoban.nn.networks import Network, network_shape, pick
+
+#: Condition tokens of a board.
+CONDITIONS = 5
+
+
+class ConditionalNetwork(Network):
+    """forward(tokens (boards, n), where=(boards, n), conditions=(boards, 5)) -> (boards, n, 7).
+
+    ``where`` is each cell's place in the grid of the largest board, NOWHERE for what fills up a batch.
+
+    >>> network = ConditionalNetwork(["synth"], d=32, blocks=1, heads=2, hidden=64)
+    >>> network(torch.full((2, 9), 7), where=torch.arange(9).repeat(2, 1), conditions=torch.zeros(2, 5).long()).shape
+    torch.Size([2, 9, 7])
+    """
+
+    def __init__(
+        self, corpora: list[str], height: int = 10, width: int = 10, d: int = 256, blocks: int = 6, heads: int = 4,
+        hidden: int = 1024, passes: int = 1,
+    ) -> None:  # fmt: skip
+        super().__init__(height, width)  # of boards whose size is not given
+        self.corpora, self.d, self.heads, self.blocks, self.passes = corpora, d, heads, blocks, passes
+        sizes = [MOST_SIDE, MOST_SIDE, MOST_BOXES, len(DIFFICULTIES), len(corpora)]
+        self.token = nn.Embedding(MASK + 1, d)
+        self.condition = nn.Parameter(torch.randn(sum(sizes) + len(sizes), d) * 0.5)
+        self.qkv = nn.Parameter(torch.empty(blocks, 3, d, d))
+        self.out = nn.Parameter(torch.zeros(blocks, d, d))
+        self.up = nn.Parameter(torch.empty(blocks, hidden, d))
+        self.down = nn.Parameter(torch.zeros(blocks, d, hidden))
+        self.head = nn.Parameter(torch.zeros(TILES, d))
+        self.gain = nn.Parameter(torch.ones(d)) if passes > 1 else None
+        for stack in (self.qkv, self.up):
+            nn.init.uniform_(stack, -math.sqrt(3 / d), math.sqrt(3 / d))
+        table = rotary_table(GRID, GRID, d // heads)
+        still = torch.stack([torch.ones_like(table[0, :1]), torch.zeros_like(table[0, :1])])
+        self.rotary: Tensor
+        self.first: Tensor  # the row of each condition's 0
+        self.register_buffer("rotary", torch.cat([table, still], dim=1), persistent=False)
+        starts = torch.tensor([0, *sizes]).cumsum(0)[:-1] + torch.arange(len(sizes))
+        self.register_buffer("first", starts, persistent=False)
+
+    def matrices(self) -> list[Tensor]:
+        return [self.qkv, self.out, self.up, self.down]
+
+    def forward(
+        self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None, seeds: Tensor | None = None,
+        where: Tensor | None = None, conditions: Tensor | None = None, passes: int | None = None,
+    ) -> Tensor:  # fmt: skip
+        assert where is not None, "the conditional network needs the places of the cells"
+        assert conditions is not None, "the conditional network needs conditions"
+        rows = conditions + self.first
+        if self.training:  # as in embed: no scatter in the gradient
+            one_hot = rows[..., None] == torch.arange(len(self.condition), device=rows.device)
+            wishes = one_hot.to(self.dtype) @ self.condition.to(self.dtype)
+        else:
+            wishes = F.embedding(rows, self.condition.to(self.dtype))
+        given = rms_norm(torch.cat([wishes, self.embed(tokens, self.token.weight)], dim=1))
+        nowhere = torch.full_like(conditions, NOWHERE)
+        rotary = self.rotary[:, torch.cat([nowhere, where], dim=1)][:, :, None]  # (2, boards, 1, all, half)
+        there = torch.cat([torch.ones_like(conditions, dtype=torch.bool), where != NOWHERE], dim=1)[
+            :, None, None
+        ]
+        x = given.clone()  # add_linear may write to it
+        for run in range(passes or self.passes):
+            if run and self.gain is not None:
+                x = x + given * self.gain.to(x.dtype)
+            for qkv, out, up, down in zip(*(stack.unbind(0) for stack in self.matrices()), strict=True):
+                x = self.add_linear(x, self._attend(rms_norm(x), qkv.flatten(0, 1), rotary, there), out)
+                x = self.add_linear(x, squared_relu_linear(x, up), down)
+        x = x[:, CONDITIONS:]
+        if cells is not None:
+            x = pick(x, cells)
+        return self.logits(rms_norm(x), self.head)
+
+    def _attend(self, x: Tensor, qkv: Tensor, rotary: Tensor, there: Tensor) -> Tensor:
+        """Attention of all tokens to those that are ``there``."""
+        boards, n, _ = x.shape
+        q, k, v = self.linear(x, qkv).view(boards, n, 3, self.heads, -1).permute(2, 0, 3, 1, 4).unbind(0)
+        q, k = normalise_and_rotate(q, rotary), normalise_and_rotate(k, rotary)
+        mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=there)
+        return mixed.transpose(1, 2).flatten(2)
+
+
+def build_conditional(settings: Mapping[str, Any]) -> ConditionalNetwork:
+    """The network that a run's settings describe."""
+    corpora, passes = settings.get("corpora"), settings.get("passes", 1)
+    if type(corpora) is not str or not corpora:
+        raise MaskobanError(f"corpora: expected names with commas between, got {corpora!r}")
+    if type(passes) is not int or not 1 <= passes <= 64:
+        raise MaskobanError(f"passes: expected a whole number from 1 to 64, got {passes!r}")
+    for name, value in (("dropout", 0), ("symmetry", 0), ("unit", "squared_relu"), ("initial_scale", 1)):
+        if settings.get(name, value) != value:
+            raise MaskobanError(
+                f"{name}: expected {value!r} for the conditional network, got {settings[name]!r}"
+            )
+    return ConditionalNetwork(corpora.split(","), **network_shape(settings), passes=passes)
+
+
+class TorchConditional:
+    """The network under torch as a ``ConditionalNet``, in batches of one size: a board must not depend on them."""
+
+    overlap = 1
+
+    def __init__(
+        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear"
+    ) -> None:
+        self.network, self.steps, self.batch, self.schedule = network, steps, batch, schedule
+        self.corpora, self.device = network.corpora, network.head.device
+
+    @torch.no_grad()
+    def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Logits of the cells asked for; the last batch is filled up with its first board."""
+        n, found = len(feed["tokens"]), []
+        for start in range(0, n, self.batch):
+            rows = np.arange(start, start + self.batch)
+            rows[rows >= n] = start
+            given = {name: torch.from_numpy(array[rows]).to(self.device) for name, array in feed.items()}
+            found.append(self.network(**given)[: n - start].float().cpu().numpy())
+        return np.concatenate(found) if found else np.zeros((0, feed["cells"].shape[1], TILES), np.float32)

@@ -1,0 +1,227 @@
+"""Training on boards of many sizes with labels: the corpus, its batches, and the loss of a conditional network.
+
+A mixed corpus is a folder with ``corpus.json`` and one file a size, ``8x12.npz``, with the arrays ``boards``,
+``boxes``, ``difficulty`` (0 to 3, 255 unknown) and ``kind``; ``kinds`` of ``corpus.json`` names the kinds
+(docs/datasets.md). Any other corpus is one size without labels. A batch has boards of about one size, filled up to the
+longest of its bucket.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from maskoban._util.files import file_errors
+from maskoban.boards.corpus import load
+from maskoban.boards.formats.arrays import extra_array
+from maskoban.boards.tiles import MASK, WALL, Tokens, object_counts, tile_counts
+from maskoban.diffusion.conditions import LEAST_SIDE, MOST_BOXES, MOST_SIDE, NOWHERE, positions
+from maskoban.diffusion.schedule import rarity, weights
+from maskoban.errors import MaskobanError
+from maskoban.nn.networks import Network
+from maskoban.training.config import Preset
+from maskoban.training.objective import OBJECTIVES, Corrupted, draw_times
+
+#: The cells of a board are filled up to the next of these: each is compiled once.
+BUCKETS = (25, 49, 81, 121, 196)
+
+_LABELS = ("boxes", "difficulty", "kind")
+
+
+class Sized(NamedTuple):
+    """Boards of one size with what a network is told of them."""
+
+    boards: Tokens  # (n, height, width)
+    conditions: NDArray[np.uint8]  # (n, 5): Conditions.numbers
+
+
+@dataclass(frozen=True)
+class MixedCorpus:
+    """Boards of many sizes, and the names of the corpora they come from."""
+
+    sizes: list[Sized]
+    corpora: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return sum(len(each.boards) for each in self.sizes)
+
+    def usual_size(self) -> tuple[int, int]:
+        """The size that most boards have."""
+        height, width = max(self.sizes, key=lambda each: len(each.boards)).boards.shape[1:]
+        return height, width
+
+    def split(self) -> tuple[MixedCorpus, MixedCorpus]:
+        """All but the last tenth of every size, and the last tenth."""
+        cuts = [max(len(each.boards) // 10, 1) for each in self.sizes]
+        parts = [(Sized(s.boards[:-n], s.conditions[:-n]), Sized(s.boards[-n:], s.conditions[-n:]))
+                 for s, n in zip(self.sizes, cuts, strict=True) if n < len(s.boards)]  # fmt: skip
+        return MixedCorpus([a for a, _ in parts], self.corpora), MixedCorpus(
+            [b for _, b in parts], self.corpora
+        )
+
+
+def load_mixed(place: str) -> MixedCorpus:
+    """The mixed corpus in a folder, or any other corpus as one without labels."""
+    folder = Path(place)
+    if not (folder / "corpus.json").is_file():
+        boards = load(place)
+        return MixedCorpus([_sized(place, boards, {})], (folder.stem,))
+    with file_errors(folder / "corpus.json", "read"):
+        try:
+            kinds = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))["kinds"]
+            corpora = tuple(str(kind) for kind in kinds)
+        except (ValueError, KeyError, TypeError) as error:
+            raise MaskobanError(
+                f"{folder / 'corpus.json'}: expected an object with kinds, got {error}"
+            ) from None
+    sizes = []
+    for path in sorted(folder.glob("*x*.npz")):
+        boards = load(path)
+        labels = {name: extra_array(path, name, len(boards)) for name in _LABELS}
+        sizes.append(_sized(str(path), boards, {n: a for n, a in labels.items() if a is not None}))
+        if sizes[-1].conditions[:, 4].max(initial=0) > len(corpora):
+            raise MaskobanError(f"{path}: kind: expected numbers below {len(corpora)}")
+    if not sizes:
+        raise MaskobanError(f"{folder}: no boards there; expected files such as 10x10.npz")
+    return MixedCorpus(sizes, corpora)
+
+
+def _sized(source: str, boards: Tokens, labels: dict[str, NDArray[Any]]) -> Sized:
+    (n, height, width), counts = boards.shape, tile_counts(boards)
+    if min(height, width) < LEAST_SIDE or max(height, width) > MOST_SIDE:
+        raise MaskobanError(
+            f"{source}: expected sides from {LEAST_SIDE} to {MOST_SIDE}, got {height}x{width} boards"
+        )
+    if n and ((boards[:, [0, -1]] != WALL).any() or (boards[:, :, [0, -1]] != WALL).any()):
+        raise MaskobanError(f"{source}: a border is not all wall; the conditional network needs one")
+    for name, values in labels.items():
+        if values.shape != (n,):
+            raise MaskobanError(f"{source}: {name}: expected {n} numbers, got the shape {values.shape}")
+    boxes = object_counts(counts)[0]
+    conditions = np.zeros((n, 5), np.uint8)
+    conditions[:, 0], conditions[:, 1] = height, width
+    conditions[:, 2] = np.where(boxes <= MOST_BOXES, boxes, 0)
+    difficulty = labels.get("difficulty", np.full(n, 255)).astype(np.int64)
+    conditions[:, 3] = np.where(difficulty < 4, difficulty + 1, 0)
+    conditions[:, 4] = labels.get("kind", np.zeros(n)).astype(np.int64) + 1
+    return Sized(boards, conditions)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Boards of one bucket: the inputs of a conditional network."""
+
+    tokens: Tensor  # (boards, n) int64; WALL where nowhere
+    where: Tensor  # (boards, n) int64, NOWHERE behind the last cell of a board
+    conditions: Tensor  # (boards, 5) int64, 0 where unknown
+
+    def __len__(self) -> int:
+        return self.tokens.shape[0]
+
+    def part(self, rows: slice) -> Batch:
+        return Batch(self.tokens[rows], self.where[rows], self.conditions[rows])
+
+
+class MixedBatches:
+    """Batch number ``step`` of a mixed corpus. Every epoch is a new order, without the incomplete batches."""
+
+    def __init__(self, corpus: MixedCorpus, batch: int, seed: int, device: torch.device) -> None:
+        self.corpus, self._size, self._seed, self._device = corpus, batch, seed, device
+        self._buckets: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._batches: list[tuple[int, int]] = []  # bucket, and place in it
+        digest = sha256()
+        for least, most in zip((0, *BUCKETS), BUCKETS, strict=False):
+            rows = [self._filled(each, most) for each in corpus.sizes
+                    if least < (each.boards.shape[1] - 2) * (each.boards.shape[2] - 2) <= most]  # fmt: skip
+            if not rows:
+                continue
+            bucket = [np.concatenate(arrays) for arrays in zip(*rows, strict=True)]
+            for array in bucket:
+                digest.update(array.tobytes())
+            tensors = [torch.from_numpy(array).to(device) for array in bucket]
+            self._batches += [(len(self._buckets), i) for i in range(len(tensors[0]) // batch)]
+            self._buckets.append((tensors[0], tensors[1], tensors[2]))
+        self.hash = digest.hexdigest()[:16]
+        if not self._batches:
+            raise MaskobanError(
+                f"the training corpus has {len(corpus)} boards; expected a batch of {batch} of about one size"
+            )
+        self._epoch, self._order = -1, list[Tensor]()
+
+    @staticmethod
+    def _filled(sized: Sized, length: int) -> tuple[NDArray[np.uint8], ...]:
+        n, height, width = sized.boards.shape
+        inside = sized.boards[:, 1:-1, 1:-1].reshape(n, -1)
+        tokens, where = np.full((n, length), WALL, np.uint8), np.full((n, length), NOWHERE, np.uint8)
+        tokens[:, : inside.shape[1]], where[:, : inside.shape[1]] = inside, positions(height, width)
+        return tokens, where, sized.conditions
+
+    def __call__(self, step: int) -> Batch:
+        epoch, place = divmod(step, len(self._batches))
+        if epoch != self._epoch:
+            generator = torch.Generator().manual_seed(self._seed * 1_000_003 + epoch)
+            counts = [len(self._batches), *(len(bucket[0]) for bucket in self._buckets)]
+            self._order = [torch.randperm(count, generator=generator).to(self._device) for count in counts]
+            self._epoch = epoch
+        bucket, number = self._batches[int(self._order[0][place])]
+        rows = self._order[bucket + 1][number * self._size : (number + 1) * self._size]
+        return Batch(*(tensor[rows].long() for tensor in self._buckets[bucket]))
+
+    def all(self) -> list[Batch]:
+        """Every board once, in order; the last batch of a bucket may be smaller."""
+        return [
+            Batch(*(part.long() for part in parts))
+            for bucket in self._buckets
+            for parts in zip(*(torch.split(tensor, self._size) for tensor in bucket), strict=True)
+        ]
+
+
+class MixedLoss:
+    """The loss of a conditional network on a batch, corruption included, as ``TrainingLoss`` for one size.
+
+    Of each board ceil(t / T * cells) of its own cells are masked, and each condition is dropped with probability
+    ``condition_dropout``, so that any subset can be given when sampling.
+    """
+
+    def __init__(self, network: Network, preset: Preset, part: slice, device: torch.device) -> None:
+        steps = preset.diffusion_steps
+        self.network, self.preset, self.part = network, preset, part
+        self.objective = OBJECTIVES[preset.objective]
+        self.weights = torch.tensor(weights(preset.schedule, steps, preset.weight_cap), device=device)
+        self.rarity = torch.tensor(rarity(steps, preset.time_power), device=device)
+
+    def noise(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """The random inputs of the loss: times, one value a cell, and which conditions are dropped."""
+        preset, device, n = self.preset, batch.tokens.device, len(batch)
+        training = self.network.training
+        t = draw_times(
+            n, preset.diffusion_steps, preset.stratified, device, preset.time_power if training else 1.0
+        )
+        noise = torch.rand(batch.tokens.shape, device=device)
+        dropped = torch.rand(batch.conditions.shape, device=device) < preset.condition_dropout * training
+        return t, noise, dropped
+
+    def loss(
+        self, batch: Batch, t: Tensor, noise: Tensor, dropped: Tensor, passes: int | None = None
+    ) -> Tensor:
+        training, steps = self.network.training, self.preset.diffusion_steps
+        there = batch.where != NOWHERE
+        count = (t * there.sum(1) + steps - 1) // steps
+        noise = torch.where(there, noise, 2.0)
+        masked = noise <= noise.sort(dim=1).values.gather(1, count[:, None] - 1)
+        tokens = torch.where(masked, MASK, batch.tokens)
+        corrupted = Corrupted(tokens, masked, t, masked.sum() / len(masked))
+        batch = replace(batch, conditions=torch.where(dropped, 0, batch.conditions))
+        if training:
+            batch, corrupted = batch.part(self.part), corrupted.part(self.part)
+        logits = self.network(corrupted.tokens, where=batch.where, conditions=batch.conditions, passes=passes)
+        weights = self.weights * self.rarity if training else self.weights
+        return self.objective(logits, batch.tokens, corrupted, weights[corrupted.t], self.preset)

@@ -1,6 +1,0 @@
-"""How hypothesis tries things here: on a busy machine, slow is no failure."""
-
-from hypothesis import HealthCheck, settings
-
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("patient")
