@@ -1,7 +1,8 @@
-# Two commands do everything on a fresh clone:
+# Three commands do everything on a fresh clone:
 #   make demo   set up, then generate boards, show them and save them under demo/
+#   make play   set up, then build the page with the model and the solver inside, and serve it (needs npm)
 #   make test   set up, then lint, type-check and run every test
-# Both need only Python >= 3.11 and a C++20 compiler.
+# They need only Python >= 3.11 and a C++20 compiler.
 
 PYTHON ?= python3
 
@@ -11,11 +12,21 @@ DEV  := .venv
 BIN  := $(DEV)/bin
 MINIMUM := .venv-minimum
 
-.PHONY: demo test test-minimum lint fuzz clean
+.PHONY: demo play test test-minimum lint fuzz clean
 
 demo: $(DEMO)/.installed
 	@mkdir -p demo
 	$(DEMO)/bin/maskoban generate -n 9 --seed 4 --out demo/boards.sok --picture demo/boards.png --animate demo/denoise.gif
+
+# The static site in public/, and a plain file server for it.
+PORT ?= 8000
+play: public/site.json
+	@echo "Play at http://localhost:$(PORT)/ (Ctrl-C ends the server)"
+	@$(DEMO)/bin/python -m http.server $(PORT) --bind 127.0.0.1 --directory public
+
+public/site.json: $(DEMO)/.installed
+	$(DEMO)/bin/pip install --quiet -c constraints.txt ".[site]"
+	$(DEMO)/bin/maskoban site build public
 
 test: $(DEV)/.installed lint
 	$(BIN)/python -m pytest -n 2
@@ -74,4 +85,4 @@ $(MINIMUM)/.installed: $(MINIMUM)/bin/python $(NATIVE) tests/minimum.py
 	@touch $@
 
 clean:
-	rm -rf $(DEMO) $(DEV) $(MINIMUM) build dist demo
+	rm -rf $(DEMO) $(DEV) $(MINIMUM) build dist demo public

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -89,7 +90,7 @@ def compare_solvers(node: Node, n: int, states: int) -> None:
         )
 
 
-def compare_samplers(node: Node, seeds: int, sampler: str, precision: str) -> None:
+def compare_samplers(node: Node, seeds: range, sampler: str, precision: str) -> None:
     """Board 0 of every seed in Python and in the page, and where the first difference is."""
     model = load(threads=1)
     config = replace(model.sampler(sampler), precision=precision)
@@ -101,7 +102,7 @@ def compare_samplers(node: Node, seeds: int, sampler: str, precision: str) -> No
     }
     different: list[int] = []
     page = python = 0.0
-    for seed in range(seeds):
+    for done, seed in enumerate(seeds, 1):
         began = time.process_time()
         board = model.sample(1, seed=seed, sampler=config)[0]
         python += time.process_time() - began
@@ -109,54 +110,112 @@ def compare_samplers(node: Node, seeds: int, sampler: str, precision: str) -> No
         page += answer["seconds"]
         if answer["boards"][0] != board.ravel().tolist():
             different.append(seed)
-        if seed % 10 == 9:
-            done = seed + 1
+        if done % 10 == 0:
             print(
                 f"{sampler} {precision}: {done} seeds, {len(different)} different; CPU seconds a board: "
                 f"Python {python / done:.2f}, page {page / done:.2f}",
                 flush=True,
             )
-    print(f"{sampler} {precision}: {seeds} seeds, {len(different)} boards differ: {different}")
+    print(f"{sampler} {precision}: {len(seeds)} seeds, {len(different)} boards differ: {different}")
+
+
+class _Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 @contextmanager
 def served(site: Path) -> Iterator[str]:
     """A plain file server."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(SimpleHTTPRequestHandler, directory=str(site)))
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
 
 
-_FIRST_BOARD = """async () => {
-  const tasks = [];
-  const heard = (list) => tasks.push(...list.getEntries().map((task) => task.duration));
-  new PerformanceObserver(heard).observe({ type: "longtask" });
-  const { model, generate } = await import("./api.js");
-  await model();
-  const loaded = performance.now();
-  for await (const event of generate({ count: 1, seed: 1, only_solvable: true })) if (event.kept) break;
+_PAINTED = """() => {
   const paint = performance.getEntriesByName("first-contentful-paint")[0].startTime;
-  return { paint, loaded, board: performance.now(), longest: Math.max(0, ...tasks) };
+  const before = performance.getEntriesByType("resource").filter((each) => each.responseEnd <= paint);
+  const [page] = performance.getEntriesByType("navigation");
+  return { paint, bytes: before.reduce((sum, each) => sum + each.encodedBodySize, page.encodedBodySize) };
 }"""
 
 
-def time_page(site: Path) -> None:
-    """Milliseconds from the navigation to the first paint, the loaded model and a proved board, twice."""
-    from playwright.sync_api import sync_playwright
+def _cpu_seconds() -> float:
+    """CPU seconds of this process's descendants, which are the browser's processes (Linux)."""
+    ticks, parents = {}, {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it has just ended
+        pid = int(stat.parent.name)
+        parents[pid], ticks[pid] = int(fields[1]), int(fields[11]) + int(fields[12])
+    family = {os.getpid()}
+    while more := {pid for pid, parent in parents.items() if parent in family} - family:
+        family |= more
+    return sum(ticks.get(pid, 0) for pid in family - {os.getpid()}) / os.sysconf("SC_CLK_TCK")
+
+
+CATEGORIES = ["toplevel", "__metadata"]
+
+
+def _longest_task(trace: bytes) -> tuple[float, float]:
+    """Milliseconds of the longest task on the thread of a page: by the clock, and of CPU."""
+    events = json.loads(trace)["traceEvents"]
+    main = {
+        (each["pid"], each["tid"])
+        for each in events
+        if each["name"] == "thread_name" and each["args"]["name"] == "CrRendererMain"
+    }
+    tasks = [each for each in events if (each["pid"], each["tid"]) in main and "dur" in each]
+    return max(each["dur"] for each in tasks) / 1000, max(each.get("tdur", 0) for each in tasks) / 1000
+
+
+def time_page(site: Path, seconds: float = 600) -> None:
+    """From the navigation to the first paint and to a proved board of the model, twice; then six boards in Watch."""
+    from playwright.sync_api import Page, expect, sync_playwright
+
+    expect.set_options(timeout=1000 * seconds)
+
+    def now(page: Page) -> float:
+        return float(page.evaluate("performance.now()"))
 
     with served(site) as address, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
-        page = browser.new_context().new_page()
+        context = browser.new_context()
         for visit in ("first", "second"):
+            page = context.new_page()
+            browser.start_tracing(page=page, categories=CATEGORIES)
+            before = _cpu_seconds()
             page.goto(address)
-            times = page.evaluate(_FIRST_BOARD)
+            page.click("#next")
+            expect(page.locator("#board-name")).to_contain_text("best ")
+            playable, cost = now(page), _cpu_seconds() - before
+            found = page.evaluate(_PAINTED)
+            longest, cpu = _longest_task(browser.stop_tracing())
             print(
-                f"{visit} visit, milliseconds:",
-                {name: round(value) for name, value in times.items()},
+                f"{visit} visit: first paint after {found['paint'] / 1000:.2f} s and {found['bytes']:,} bytes, a "
+                f"proved board on the table after {playable / 1000:.2f} s, {cost:.1f} s of CPU; "
+                f"longest task {longest:.0f} ms, {cpu:.0f} ms of CPU",
                 flush=True,
             )
             page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
+            ahead = "JSON.parse(localStorage['maskoban.pool'] ?? '[]').length"
+            while page.evaluate(ahead) < 3:  # the page draws boards ahead
+                page.wait_for_timeout(100)
+            if visit == "first":
+                page.close()
+        browser.start_tracing(page=page, categories=CATEGORIES)
+        start = now(page)
+        page.click("[data-tab=watch]")
+        expect(page.locator("#watch-boards .verdict b")).to_have_count(6)
+        took = (now(page) - start) / 1000
+        longest, cpu = _longest_task(browser.stop_tracing())
+        print(
+            f"Watch: six boards in {took:.1f} s; longest task {longest:.0f} ms, {cpu:.0f} ms of CPU",
+            flush=True,
+        )
         browser.close()
 
 
@@ -170,6 +229,7 @@ def main() -> None:
     parser.add_argument("--boards", type=int, default=20_000)
     parser.add_argument("--states", type=int, default=100_000, help="State limit of a search.")
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="The first seed, to compare in several runs.")
     parser.add_argument("--sampler", default="best")
     parser.add_argument("--precision", default="int8")
     given = parser.parse_args()
@@ -181,7 +241,8 @@ def main() -> None:
         if given.what == "solver":
             compare_solvers(node, given.boards, given.states)
         else:
-            compare_samplers(node, given.seeds, given.sampler, given.precision)
+            seeds = range(given.first, given.first + given.seeds)
+            compare_samplers(node, seeds, given.sampler, given.precision)
 
 
 if __name__ == "__main__":

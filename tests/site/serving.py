@@ -29,8 +29,12 @@ ROOT = Path(__file__).parents[2]
 
 _NETWORK = """
 const LOGITS = {};
+let allowed = {};
 export const loadNetworks = async () => {{
-  const logits = async (rows, cells) => Float32Array.from(cells.flat().flatMap((cell) => LOGITS[cell]));
+  const logits = async (rows, cells) => {{
+    if (!allowed--) await new Promise(() => {{}});
+    return Float32Array.from(cells.flat().flatMap((cell) => LOGITS[cell]));
+  }};
   const network = async () => ({{ batch: 16, logits }});
   return {{ int8: network, fp32: network }};
 }};
@@ -85,13 +89,16 @@ class _Handler(SimpleHTTPRequestHandler):
         pass
 
 
-def known_site(site: Path, folder: Path) -> Path:
-    """A copy of the site whose network is the known one of the server's tests, so that both sample the same boards."""
+def known_site(site: Path, folder: Path, allowed: int = -1) -> Path:
+    """A copy of the site whose network is the known one of the server's tests, so that both sample the same boards.
+
+    Evaluations beyond ``allowed`` never end; with -1 all do.
+    """
     shutil.copytree(site, folder, ignore=shutil.ignore_patterns("files"))
     logits = Known().logits(np.full((1, 64), MASK, np.uint8), np.array([1]), np.arange(64)[None])[0]
-    (folder / "network.js").write_text(_NETWORK.format(json.dumps(logits.tolist())), "utf-8")
+    (folder / "network.js").write_text(_NETWORK.format(json.dumps(logits.tolist()), allowed), "utf-8")
     found = json.loads((site / "site.json").read_text("utf-8"))
-    found |= {"model": facts(known_model()).model_dump(), "files": {}, "bound": 1.0}
+    found |= {"model": facts(known_model()).model_dump(), "files": {}, "bound": 1.0, "first": []}
     (folder / "site.json").write_text(json.dumps(found), "utf-8")
     return folder
 
@@ -112,6 +119,12 @@ def file_server(root: Path) -> Iterator[tuple[str, ThreadingHTTPServer]]:
 
 def cut_off(page: Page) -> None:
     """Wait until the browser keeps the page, then take its network away."""
-    page.evaluate("navigator.serviceWorker.ready.then(() => 0)")
-    page.wait_for_function("navigator.serviceWorker.controller !== null")
+    page.evaluate(
+        """async () => {
+            const { serviceWorker } = navigator;
+            await serviceWorker.ready;
+            if (!serviceWorker.controller)
+                await new Promise((resolve) => serviceWorker.addEventListener("controllerchange", resolve));
+        }"""
+    )
     page.context.set_offline(True)

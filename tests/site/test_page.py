@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,20 @@ def test_a_folder_with_other_things_is_refused(tmp_path: Path) -> None:
         MaskobanError, match="neither empty nor a site; expected a new folder, or the last build"
     ):
         build(tmp_path)
+
+
+def test_the_first_boards_wait_for_no_model(browser: Browser, site: Path, tmp_path: Path) -> None:
+    shutil.copytree(site, tmp_path / FOLDER, ignore=shutil.ignore_patterns("files"))
+    with file_server(tmp_path) as (address, _):
+        page = person(browser, address)
+        canvas, seen = page.locator("#play-board"), set()
+        for number in range(1, 4):
+            page.click("#next")
+            expect(page.locator("#board-name")).to_contain_text("best 0-")
+            expect(page.locator("#par")).to_have_text(re.compile(r"^\d+$"))
+            seen.add(canvas.get_attribute("data-board"))
+            assert len(seen) == number
+        page.context.close()
 
 
 def test_boards_of_the_shipped_model_offline(browser: Browser, served: Path, site: Path) -> None:

@@ -10,11 +10,10 @@ from playwright.sync_api import Browser, Page, Route, expect
 
 from maskoban.boards import read
 from tests.studio.browsing import BLOCKED, ROOM, middle, paste, person, pinch, shows
-from tests.studio.serving import KNOWN, Known, held
+from tests.studio.serving import KNOWN
 
 
-def test_complete_keeps_the_drawn_cells(known_page: Page) -> None:
-    page = known_page
+def test_complete_keeps_the_drawn_cells(page: Page) -> None:
     half = KNOWN.strip().replace("# @$ .   #", "# @ $.  *#")
     paste(page, half)
     page.click("#complete")
@@ -181,8 +180,7 @@ def test_strokes_are_whole_and_undone_as_a_whole(page: Page) -> None:
     expect(canvas).to_have_attribute("aria-label", "row 2, column 8, wall")
 
 
-def test_what_comes_in_costs_no_drawing_and_brings_its_title(known_page: Page) -> None:
-    page = known_page
+def test_what_comes_in_costs_no_drawing_and_brings_its_title(page: Page) -> None:
     paste(page, KNOWN)
     page.click("#complete")
     expect(page.locator("#suggestions canvas")).to_have_count(6)
@@ -334,19 +332,18 @@ def test_a_board_that_is_too_large_to_complete_says_so(page: Page) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(390, 664), (1440, 900)])
 def test_completions_appear_where_one_looks_and_can_be_stopped(
-    browser: Browser, width: int, height: int
+    browser: Browser, halted: str, width: int, height: int
 ) -> None:
-    with held(Known(allowed=20)) as address:
-        page = person(browser, address, "/#/draw", viewport={"width": width, "height": height})
-        page.click("#complete")
-        progress = page.locator("#complete-progress")
-        expect(progress).to_have_js_property("value", 20 / 64)
-        first = page.locator("#suggestions canvas").first.bounding_box()
-        assert first is not None
-        assert 0 <= first["y"] < first["y"] + first["height"] <= height
-        expect(page.locator("#complete-stop")).to_be_focused()
-        page.keyboard.press("Enter")
-        expect(page.locator("#completions")).to_be_hidden()  # half-drawn boards are no completions
-        expect(page.locator("#complete")).to_be_focused()
-        assert page.complaints == []  # type: ignore[attr-defined]
-        page.context.close()
+    page = person(browser, halted, "/#/draw", viewport={"width": width, "height": height})
+    page.click("#complete")
+    progress = page.locator("#complete-progress")
+    expect(progress).to_have_js_property("value", 20 / 64)
+    first = page.locator("#suggestions canvas").first.bounding_box()
+    assert first is not None
+    assert 0 <= first["y"] < first["y"] + first["height"] <= height
+    expect(page.locator("#complete-stop")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#completions")).to_be_hidden()  # half-drawn boards are no completions
+    expect(page.locator("#complete")).to_be_focused()
+    assert page.complaints == []  # type: ignore[attr-defined]
+    page.context.close()

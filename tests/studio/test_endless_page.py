@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Locator, Page, expect
 from maskoban.boards import Level
 from maskoban.solving import solve
 from tests.studio.browsing import ROOM, link, middle, person, play, shows
-from tests.studio.serving import Known, held
+from tests.studio.serving import Known, eventually, held
 
 NOON = datetime(2026, 11, 18, 12)
 CORRIDOR = "#######\n#@$  .#\n#######"
@@ -59,7 +59,8 @@ def by_touch(page: Page, canvas: Locator, letter: str) -> None:
     """A swipe that begins on a wall, where no box is."""
     touch = page.context.new_cdp_session(page)
     (x, y), (down, right) = middle(canvas, 0, 0), STEPS[letter.lower()]
-    there = [{"x": x + 40 * right + 1, "y": y + 40 * down + 1}]
+    beside, below = middle(canvas, 0, 1)[0] - x, middle(canvas, 1, 0)[1] - y
+    there = [{"x": x + beside * right + 1, "y": y + below * down + 1}]
     for kind, points in (("touchStart", [{"x": x, "y": y}]), ("touchMove", there), ("touchEnd", [])):
         touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
     touch.detach()
@@ -87,15 +88,12 @@ def fully_on_screen(page: Page, *selectors: str) -> None:
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize(
-    ("device", "move"),
-    [(PHONE, by_touch), (TABLET, by_mouse), (WIDE, by_keyboard)],
-    ids=["phone-touch", "tablet-mouse", "wide-keyboard"],
-)
+@pytest.mark.parametrize("move", [by_touch, by_mouse, by_keyboard], ids=["touch", "mouse", "keyboard"])
+@pytest.mark.parametrize("device", [PHONE, TABLET, WIDE], ids=["phone", "tablet", "wide"])
 def test_one_proved_board_after_the_other(
     browser: Browser, studio: str, device: dict[str, Any], move: Callable[..., None], theme: Any
 ) -> None:
-    page = person(browser, studio, color_scheme=theme, **device)
+    page = person(browser, studio, color_scheme=theme, **{**device, "has_touch": move is by_touch})
     canvas, first = page.locator("#play-board"), page.locator("#play-board").get_attribute("data-board") or ""
     fully_on_screen(page, *NEEDED)
     page.click("#next")
@@ -326,8 +324,8 @@ def test_letters_are_known_by_their_place(page: Page, studio: str) -> None:
     expect(page.locator("#moves")).to_have_text("3")
 
 
-def test_boards_of_a_difficulty_nobody_draws_are_given_up(known: str, browser: Browser) -> None:
-    page = person(browser, known)
+def test_boards_of_a_difficulty_nobody_draws_are_given_up(studio: str, browser: Browser) -> None:
+    page = person(browser, studio)
     page.select_option("#difficulty", "expert")  # the known model draws easy boards only
     expect(page.locator("#play-message")).to_have_text("60 boards were drawn, and none is expert.")
     page.select_option("#difficulty", "easy")
@@ -337,7 +335,9 @@ def test_boards_of_a_difficulty_nobody_draws_are_given_up(known: str, browser: B
 
 
 def test_boards_drawn_ahead_are_there_without_the_model(page: Page, studio: str) -> None:
-    page.wait_for_function("() => JSON.parse(localStorage['maskoban.pool'] ?? '[]').length >= 3")
+    assert eventually(
+        lambda: page.evaluate("() => JSON.parse(localStorage['maskoban.pool'] ?? '[]').length >= 3")
+    )
     page.route("**/api/generate/**", lambda route: route.abort())
     canvas, seen = page.locator("#play-board"), {page.locator("#play-board").get_attribute("data-board")}
     for number in range(3):

@@ -16,7 +16,7 @@ from maskoban.pictures.tileset import looks
 from maskoban.studio.app import create_app
 from maskoban.studio.limits import Access
 from tests.studio.browsing import ROOM, link, paste, person, shows
-from tests.studio.serving import Known, held, known_model, serving
+from tests.studio.serving import Known, eventually, held, known_model, serving
 from tests.studio.test_command import command
 
 
@@ -68,9 +68,16 @@ def test_the_colours_chosen_last_time_are_there_before_anything_is_painted(
 ) -> None:
     page = person(browser, studio, color_scheme="light")
     page.click("#theme")
-    page.route("**/main.js", lambda route: route.abort())  # which comes after the first paint
+    # Nothing is painted before there is a body.
+    page.add_init_script(
+        """new MutationObserver(() => {
+            const { ready, theme } = document.documentElement.dataset;
+            if (document.body) window.early ??= [ready ?? "not ready", theme];
+        }).observe(document, { childList: true, subtree: true });"""
+    )
     page.reload()
-    expect(page.locator("#theme")).to_be_empty()
+    expect(page.locator("html[data-ready]")).to_be_attached()
+    assert page.evaluate("early") == ["not ready", "dark"]
     assert page.evaluate("getComputedStyle(document.documentElement).colorScheme") == "dark"
     page.context.close()
 
@@ -242,9 +249,9 @@ def test_tiles_are_dark_in_the_dark_theme(browser: Browser, studio: str) -> None
         const [red, green, blue] = canvas.getContext("2d").getImageData(1.5 * cell, 3.5 * cell, 1, 1).data;
         return red + green + blue;
     }"""
-    page.wait_for_function(f"() => ({floor})() > 600")
+    assert eventually(lambda: page.evaluate(floor) > 600)
     page.click("#theme")
-    page.wait_for_function(f"() => ({floor})() < 300")
+    assert eventually(lambda: page.evaluate(floor) < 300)
     page.context.close()
 
 

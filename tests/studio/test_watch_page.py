@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from maskoban.studio.app import create_app
 from tests.studio.browsing import middle, person, shows
-from tests.studio.serving import Known, held, known_model, picky_model, serving
+from tests.studio.serving import known_model, picky_model, serving
 
 
 def generate(page: Page, count: int, seed: int | None = None) -> None:
@@ -21,8 +21,7 @@ def generate(page: Page, count: int, seed: int | None = None) -> None:
     page.click("#generate")
 
 
-def test_generate_and_watch_to_the_end(known_page: Page) -> None:
-    page = known_page
+def test_generate_and_watch_to_the_end(page: Page) -> None:
     generate(page, 3, seed=5)
     boards = page.locator("#watch-boards canvas")
     expect(page.locator("#watch-boards .verdict b")).to_have_text(["solved, easy"] * 3)
@@ -89,8 +88,7 @@ def test_the_note_says_what_a_sampler_costs(browser: Browser) -> None:
         page.context.close()
 
 
-def test_only_boards_that_match_are_kept(known_page: Page) -> None:
-    page = known_page
+def test_only_boards_that_match_are_kept(page: Page) -> None:
     page.click("[data-tab=watch]")
     page.select_option("[name=keep]", "solvable")
     generate(page, 2, seed=5)
@@ -101,34 +99,33 @@ def test_only_boards_that_match_are_kept(known_page: Page) -> None:
     expect(page.locator("#watch-summary")).to_contain_text("Only 0 of 20 boards matched")
 
 
-def test_the_sampling_is_seen_while_it_happens_and_can_be_stopped(browser: Browser) -> None:
-    with held(Known(allowed=20)) as address:
-        page = person(browser, address, "/#/watch")
-        page.focus("#generate")
-        page.keyboard.press("Enter")
-        expect(page.locator("#watch-at")).to_have_text("step 20 of 64")
-        expect(page.locator("#watch-step")).to_have_attribute("max", "64")
-        expect(page.locator("#generate")).to_be_focused()
-        page.focus("#watch-stop")
-        page.keyboard.press("Enter")
-        expect(page.locator("#generate")).to_have_text("Generate")
-        expect(page.locator("#generate")).to_be_focused()
-        # A board that was not finished can be completed, after a reload as well.
-        expect(page.locator("#watch-boards .verdict").first).to_contain_text("Stopped.")
-        half = page.locator("#watch-boards canvas").nth(2).get_attribute("data-board") or ""
-        assert half.count("?") == 44
-        page.reload()
-        page.click("#watch-boards button:text('Edit') >> nth=2")
-        expect(page.locator("#draw-board")).to_have_attribute("data-board", half)
-        assert page.complaints == []  # type: ignore[attr-defined]
-        page.context.close()
+def test_the_sampling_is_seen_while_it_happens_and_can_be_stopped(browser: Browser, halted: str) -> None:
+    page = person(browser, halted, "/#/watch")
+    page.focus("#generate")
+    page.keyboard.press("Enter")
+    expect(page.locator("#watch-at")).to_have_text("step 20 of 64")
+    expect(page.locator("#watch-step")).to_have_attribute("max", "64")
+    expect(page.locator("#generate")).to_be_focused()
+    page.focus("#watch-stop")
+    page.keyboard.press("Enter")
+    expect(page.locator("#generate")).to_have_text("Generate")
+    expect(page.locator("#generate")).to_be_focused()
+    # A board that was not finished can be completed, after a reload as well.
+    expect(page.locator("#watch-boards .verdict").first).to_contain_text("Stopped.")
+    half = page.locator("#watch-boards canvas").nth(2).get_attribute("data-board") or ""
+    assert half.count("?") == 44
+    page.reload()
+    page.click("#watch-boards button:text('Edit') >> nth=2")
+    expect(page.locator("#draw-board")).to_have_attribute("data-board", half)
+    assert page.complaints == []  # type: ignore[attr-defined]
+    page.context.close()
 
 
-def test_two_people_do_not_meet(browser: Browser, known: str) -> None:
-    people = [person(browser, known, "/#/watch") for _ in range(2)]
+def test_two_people_do_not_meet(browser: Browser, studio: str) -> None:
+    people = [person(browser, studio, "/#/watch") for _ in range(2)]
     for seed, each in enumerate(people):
         generate(each, 2, seed=seed)
-    third = person(browser, known, "/#/watch")
+    third = person(browser, studio, "/#/watch")
     third.click("#generate")
     third.context.close()  # somebody who leaves takes nobody along
     for seed, each in enumerate(people):
@@ -140,8 +137,7 @@ def test_two_people_do_not_meet(browser: Browser, known: str) -> None:
         each.context.close()
 
 
-def test_sweeps_commit_cells_again_and_a_reload_forgets_nothing(known_page: Page) -> None:
-    page = known_page
+def test_sweeps_commit_cells_again_and_a_reload_forgets_nothing(page: Page) -> None:
     page.click("[data-tab=watch]")
     page.click("#watch-more summary")
     page.select_option("[name=sweeps]", "2")
@@ -160,9 +156,9 @@ def test_sweeps_commit_cells_again_and_a_reload_forgets_nothing(known_page: Page
     expect(page.locator("#chances h3")).to_contain_text("row 2, column 9")
 
 
-def test_a_click_plays_a_board_and_a_long_press_explains_a_cell(browser: Browser, known: str) -> None:
+def test_a_click_plays_a_board_and_a_long_press_explains_a_cell(browser: Browser, studio: str) -> None:
     phone = person(
-        browser, known, "/#/watch", viewport={"width": 390, "height": 664}, has_touch=True, is_mobile=True
+        browser, studio, "/#/watch", viewport={"width": 390, "height": 664}, has_touch=True, is_mobile=True
     )
     generate(phone, 1)
     expect(phone.locator("#watch-boards .verdict b")).to_have_count(1)
@@ -192,14 +188,13 @@ def test_the_first_screen_shows_boards_being_drawn(browser: Browser, studio: str
     page.context.close()
 
 
-def test_a_window_that_is_left_while_it_samples_has_it_all_again(browser: Browser) -> None:
-    with held(Known(allowed=20)) as address:
-        page = person(browser, address, "/#/watch")
-        page.click("#generate")
-        expect(page.locator("#watch-at")).to_have_text("step 20 of 64")
-        page.reload()
-        expect(page.locator("#watch-boards canvas")).to_have_count(6)
-        expect(page.locator("#watch-boards .verdict").first).to_contain_text("Stopped.")
-        half = page.locator("#watch-boards canvas").first.get_attribute("data-board") or ""
-        assert half.count("?") == 44
-        page.context.close()
+def test_a_window_that_is_left_while_it_samples_has_it_all_again(browser: Browser, halted: str) -> None:
+    page = person(browser, halted, "/#/watch")
+    page.click("#generate")
+    expect(page.locator("#watch-at")).to_have_text("step 20 of 64")
+    page.reload()
+    expect(page.locator("#watch-boards canvas")).to_have_count(6)
+    expect(page.locator("#watch-boards .verdict").first).to_contain_text("Stopped.")
+    half = page.locator("#watch-boards canvas").first.get_attribute("data-board") or ""
+    assert half.count("?") == 44
+    page.context.close()

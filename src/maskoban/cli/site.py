@@ -34,3 +34,4 @@ def build(
 
     sizes = build(out, lambda step: complain(f"building: {step}"))
     print(f"{out}: {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB")
+    complain(f"play: python -m http.server --directory {out}")

@@ -25,8 +25,9 @@ from typing import Any
 
 from maskoban._util.files import file_errors
 from maskoban.diffusion.loading import load, model_folder
+from maskoban.diffusion.model import Model
 from maskoban.errors import MaskobanError
-from maskoban.solving.rating import boxoban_quartiles
+from maskoban.solving.rating import boxoban_quartiles, rate_many
 
 JS = Path(__file__).parent / "js"
 
@@ -54,6 +55,9 @@ FROM_NPM = {
     "gifenc": {"dist/gifenc.esm.js": "gifenc.js", "LICENSE.md": "licences/gifenc.txt"},
 }
 RUNTIME = "dist/ort-wasm-simd-threaded.wasm"
+
+#: Boards that the model samples for the site, so that a first visit waits for nothing.
+FIRST_BOARDS = 12
 
 #: Nothing inline, nothing from other sites. The solver and the network are WebAssembly.
 CONTENT_POLICY = (
@@ -228,10 +232,20 @@ def _facts() -> dict[str, Any]:
     card = model.card
     return {
         "model": found,
+        "first": _first_boards(model),
         "margin": model.denoiser.margin,
         "bound": float(card["critic"]),
         "quartiles": boxoban_quartiles(),
     }
+
+
+def _first_boards(model: Model) -> list[dict[str, Any]]:
+    """Boards to begin with, as the page stores those it has drawn ahead."""
+    levels = model.generate(FIRST_BOARDS, seed=0, only_solvable=True)
+    return [
+        {"board": str(level), "title": level.title, "word": rating.difficulty, "pushes": rating.pushes}
+        for level, rating in zip(levels, rate_many(levels), strict=True)
+    ]
 
 
 def _write_service_worker(site: Path, large: list[str]) -> None:

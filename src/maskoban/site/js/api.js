@@ -7,6 +7,7 @@ import { change, cost } from "./sampler.js";
 
 export class Refused extends Error {}
 
+export const FORMATS = "XSB, .sok, .slc, Boxoban";
 export const MAX_BYTES = 600_000; // bounds the time that one call takes
 
 const SOLVERS = 2; // one may search for long
@@ -97,46 +98,62 @@ class Solvers {
 
 // --- start ---
 
-let site = null; // site.json: { model, margin, bound, quartiles, files }
-let solvers, sampling, ready;
+let site = null; // site.json: { model, first, margin, bound, quartiles, files }
+let sampling;
+const deferred = () => {
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  made.promise.catch(() => {}); // whoever waits for it hears of it
+  return made;
+};
+// The page asks before it connects; its questions wait.
+const described = deferred(), started = deferred(), ready = deferred();
+const solvers = new Solvers(started.promise);
 
 export async function connect() {
+  try {
+    await start();
+  } catch (error) {
+    for (const each of [described, started, ready]) each.reject(error);
+    throw error;
+  }
+}
+
+async function start() {
   const missing = ["WebAssembly", "Worker", "DecompressionStream"].find((name) => !(name in self));
   if (missing) throw new Refused(`This browser has no ${missing}. A current one is needed.`);
-  let resolveStart, rejectStart;
-  const start = new Promise((resolve, reject) => ([resolveStart, rejectStart] = [resolve, reject]));
-  start.catch(() => {});
-  solvers = new Solvers(start);
   try {
     const answer = await fetch("site.json");
     if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     site = await answer.json();
+    described.resolve();
   } catch (error) {
-    rejectStart(error);
     throw new Refused(`The site could not be loaded: ${error.message}. Reload the page.`);
   }
   navigator.serviceWorker?.register("service-worker.js").catch(() => {}); // private windows may refuse
   WebAssembly.compileStreaming(fetch("solver.wasm"))
     .catch(async () => WebAssembly.compile(await (await fetch("solver.wasm")).arrayBuffer())) // no media type for it
-    .then((module) => resolveStart({ module, quartiles: site.quartiles }), rejectStart);
+    .then((module) => started.resolve({ module, quartiles: site.quartiles }), started.reject);
   sampling = newWorker("sampling-worker.js");
-  ready = new Promise((resolve, reject) => {
-    sampling.addEventListener("message", ({ data }) => {
-      if ("loading" in data) {
-        loading = data.loading;
-        for (const listener of loadingListeners) listener(loading);
-        if (loading === null) resolve();
-      } else if ("failed" in data) reject(new Refused(`The model could not be loaded: ${data.failed}. Reload the page.`));
-    });
-    sampling.addEventListener("error", (error) => reject(new Refused(`The model could not be loaded: ${error.message}`)));
+  sampling.addEventListener("message", ({ data }) => {
+    if ("loading" in data) {
+      loading = data.loading;
+      for (const listener of loadingListeners) listener(loading);
+      if (loading === null) ready.resolve();
+    } else if ("failed" in data) ready.reject(new Refused(`The model could not be loaded: ${data.failed}. Reload the page.`));
   });
-  ready.catch(() => {});
+  sampling.addEventListener("error", (error) => ready.reject(new Refused(`The model could not be loaded: ${error.message}`)));
   sampling.postMessage({ files: site.files });
+}
+
+export async function firstBoards() {
+  await described.promise;
+  return site.first;
 }
 
 export async function model(signal) {
   signal?.throwIfAborted();
-  await ready;
+  await ready.promise;
   signal?.throwIfAborted();
   return site.model;
 }

@@ -11,6 +11,8 @@
 //        height, width: of every board it samples. solvable: share of boards; attempts, evaluations: a board, on
 //        average. All three are null where nobody measured them. config: the fields of SamplerConfig; config.critic.
 //
+//   firstBoards()                         -> [{ board, title, word, pushes }]: proved boards that were drawn before
+//
 //   generate(request, signal?)            async iterator of events
 //     request: { count, seed?, sampler?, temperature?, sweeps?, only_solvable?, difficulty? }
 //              sampler: "best" (default), "plain", "fast"; difficulty: "easy", "medium", "hard", "expert".
@@ -37,6 +39,7 @@
 //   readLevels(content)          -> [{ board, title, author, comment, solutions }]   content: a string or a Uint8Array
 //   writeLevels(levels, format)  -> a string              format: "xsb", "sok"; levels as above, only `board` is required
 //   picture({ board, format, solution? }) -> a Blob       format: "png", "gif" (of the solution; none given: it is found)
+//   FORMATS: what readLevels reads, in the words of the page
 //   MAX_BYTES: of one call of readLevels or writeLevels. The page sends more in several calls.
 //
 //   connect()                    starts the backend; throws Refused if it refuses this page. Resolves before the model is loaded.
@@ -46,6 +49,7 @@
 
 export class Refused extends Error {}
 
+export const FORMATS = "XSB, .sok, .slc, Boxoban, .npz, .npy";
 export const MAX_BYTES = 600_000; // a request may have 1,000,000, and base64 is a third longer
 
 const listeners = new Set();
@@ -102,6 +106,8 @@ export async function model(signal) {
   }
   return facts;
 }
+
+export const firstBoards = async () => []; // the server draws at once
 
 // Floor is sent as dashes: to the server a blank line above or below a board is no row of it.
 const dashed = (key, value) => (key === "board" ? value.replaceAll(" ", "-") : value);

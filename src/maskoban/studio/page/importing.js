@@ -1,12 +1,13 @@
-// Levels from outside: pasted, chosen or dropped. The server reads every format there is.
+// Levels from outside: pasted, chosen or dropped.
 
-import { MAX_BYTES, readLevels } from "./api.js";
+import { FORMATS, MAX_BYTES, readLevels } from "./api.js";
 import { parse } from "./board.js";
 import { $, toast } from "./dom.js";
 import { Game } from "./game.js";
 import { FULL, best, collection } from "./store.js";
 
 export function start(does) {
+  $("formats").textContent = FORMATS;
   const take = (...asked) => bring(asked, does);
   const takeFiles = async (files) => take(...(await Promise.all(Array.from(files, fileContent))));
   $("import-go").onclick = () => take({ content: $("import-text").value });

@@ -1,6 +1,6 @@
 // Proved boards drawn ahead, so that the next one is there at once. They wait in the browser's storage.
 
-import { generate } from "./api.js";
+import { firstBoards, generate } from "./api.js";
 import { copy, parse } from "./board.js";
 import { keep, recall } from "./store.js";
 
@@ -22,6 +22,12 @@ const short = () => shelf.filter(suits).length < AHEAD;
 export function start(active, draw) {
   wanted = active;
   onDraw = draw;
+  if (recall("pool", null) === null) begin().catch(() => {}); // a first visit
+}
+
+// Boards that the backend brings along are there before the model is; nobody else has them in this order.
+async function begin() {
+  for (const board of (await firstBoards()).sort(() => Math.random() - 0.5)) add(board);
 }
 
 export const choose = (word) => (wish = word);
