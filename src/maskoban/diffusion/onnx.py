@@ -89,8 +89,10 @@ class OnnxDenoiser:
         except MaskobanError as error:
             raise MaskobanError(f"{path}: not a model maskoban can load: {error}") from None
         expected = {"tokens", "cells", *(["t"] if card.timed else [])}
+        if card.corpora:
+            expected |= {"where", "conditions"}
         inputs = self._session.inputs()
-        if inputs.keys() != expected or inputs["tokens"][1:] != [card.cells]:
+        if inputs.keys() != expected or not (card.corpora or inputs["tokens"][1:] == [card.cells]):
             raise MaskobanError(
                 f"{path}: not a model maskoban can load: its metadata describes {card.cells} cells and the "
                 f"inputs {', '.join(sorted(expected))}, its graph has {inputs}"
