@@ -23,12 +23,12 @@ from maskoban.diffusion.conditions import NOWHERE, Conditioned, Conditions, posi
 from maskoban.diffusion.loading import load  # noqa: E402
 from maskoban.diffusion.model import Model  # noqa: E402
 from maskoban.errors import MaskobanError  # noqa: E402
-from maskoban.nn.conditional import ConditionalNetwork  # noqa: E402
+from maskoban.nn.conditional import LENGTHS, ConditionalNetwork  # noqa: E402
 from maskoban.nn.runtime import load_torch  # noqa: E402
 from maskoban.solving import rating  # noqa: E402
 from maskoban.training.config import ANY  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402
-from maskoban.training.mixed import BUCKETS, Batch, MixedBatches, MixedLoss, load_mixed  # noqa: E402
+from maskoban.training.mixed import Batch, MixedBatches, MixedLoss, load_mixed  # noqa: E402
 from maskoban.training.options import TrainOptions  # noqa: E402
 from maskoban.training.run import train  # noqa: E402
 
@@ -226,10 +226,12 @@ def test_batches_are_of_one_bucket_each_epoch_in_another_order_and_masks_stay_on
     batches = MixedBatches(corpus, 16, seed=1, device=torch.device("cpu"))
     steps = len(corpus) // 16
     first = [batches(step) for step in range(steps)]
-    assert {batch.tokens.shape[1] for batch in first} <= set(BUCKETS)
+    assert {batch.tokens.shape[1] for batch in first} <= set(LENGTHS)
     assert torch.equal(MixedBatches(corpus, 16, 1, torch.device("cpu"))(3).tokens, first[3].tokens)
     assert not torch.equal(batches(steps).tokens, first[0].tokens)
-    assert sum(len(batch) for batch in batches.all()) == len(corpus)
+    held = batches.some(4)
+    assert [len(batch) for batch in held] == [16] * 4
+    assert {batch.tokens.shape[1] for batch in held} == {batch.tokens.shape[1] for batch in first}
     seen: list[Batch] = []
 
     class Grading(ConditionalNetwork):

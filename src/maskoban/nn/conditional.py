@@ -4,13 +4,14 @@ The cells inside the border are tokens with 2-D rotary positions and no table of
 width, boxes, difficulty and corpus (``diffusion/conditions.py``); 0 is a condition that is not given. Blocks are those
 of :class:`~maskoban.nn.networks.InteriorNetwork`, run ``passes`` times.
 
-Attention is torch's own: the fused kernels know one table of positions for all boards, and at most 128 cells.
+Attention is torch's own: the fused kernels know one table of positions for all boards, and at most 128 cells. Where the
+network is compiled, only its block is: one small function for each of ``LENGTHS``, however many blocks and passes.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from maskoban.boards.tiles import MASK, TILES
+from maskoban.boards.tiles import MASK, TILES, WALL
 from maskoban.diffusion.conditions import DIFFICULTIES, GRID, MOST_BOXES, MOST_SIDE, NOWHERE
 from maskoban.diffusion.schedule import Schedule
 from maskoban.errors import MaskobanError
@@ -29,6 +30,13 @@ from maskoban.nn.networks import Network, network_shape, pick
 
 #: Condition tokens of a board.
 CONDITIONS = 5
+
+#: In training and on CUDA, boards are filled up to the next of these numbers of cells. With the condition tokens they
+#: are multiples of eight, as matrix units like it.
+LENGTHS = (27, 43, 67, 91, 123, 155, 203)
+
+#: x, the matrices of a block, the rotary table, which tokens are there -> x.
+Block = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 class ConditionalNetwork(Network):
@@ -72,7 +80,10 @@ class ConditionalNetwork(Network):
     def forward(
         self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None, seeds: Tensor | None = None,
         where: Tensor | None = None, conditions: Tensor | None = None, passes: int | None = None,
+        block: Block | None = None,
     ) -> Tensor:  # fmt: skip
+        """``block`` is :meth:`block`, compiled."""
+        block = block or self.block
         assert where is not None, "the conditional network needs the places of the cells"
         assert conditions is not None, "the conditional network needs conditions"
         rows = conditions + self.first
@@ -92,12 +103,18 @@ class ConditionalNetwork(Network):
             if run and self.gain is not None:
                 x = x + given * self.gain.to(x.dtype)
             for qkv, out, up, down in zip(*(stack.unbind(0) for stack in self.matrices()), strict=True):
-                x = self.add_linear(x, self._attend(rms_norm(x), qkv.flatten(0, 1), rotary, there), out)
-                x = self.add_linear(x, squared_relu_linear(x, up), down)
+                x = block(x, qkv, out, up, down, rotary, there)
         x = x[:, CONDITIONS:]
         if cells is not None:
             x = pick(x, cells)
         return self.logits(rms_norm(x), self.head)
+
+    def block(
+        self, x: Tensor, qkv: Tensor, out: Tensor, up: Tensor, down: Tensor, rotary: Tensor, there: Tensor
+    ) -> Tensor:
+        """One transformer block: attention and a feed-forward layer, each added to x."""
+        x = self.add_linear(x, self._attend(rms_norm(x), qkv.flatten(0, 1), rotary, there), out)
+        return self.add_linear(x, squared_relu_linear(x, up), down)
 
     def _attend(self, x: Tensor, qkv: Tensor, rotary: Tensor, there: Tensor) -> Tensor:
         """Attention of all tokens to those that are ``there``."""
@@ -124,23 +141,35 @@ def build_conditional(settings: Mapping[str, Any]) -> ConditionalNetwork:
 
 
 class TorchConditional:
-    """The network under torch as a ``ConditionalNet``, in batches of one size: a board must not depend on them."""
+    """The network under torch as a ``ConditionalNet``, in batches of one size: a board must not depend on them.
+
+    On CUDA boards are filled up to one of ``LENGTHS``, and the block is compiled for each.
+    """
 
     overlap = 1
 
     def __init__(
-        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear"
-    ) -> None:
+        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear",
+        block: Block | None = None,
+    ) -> None:  # fmt: skip
         self.network, self.steps, self.batch, self.schedule = network, steps, batch, schedule
         self.corpora, self.device = network.corpora, network.head.device
+        self._fill = self.device.type == "cuda"
+        self._block = block or (torch.compile(network.block, dynamic=False) if self._fill else None)
 
     @torch.no_grad()
     def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
         """Logits of the cells asked for; the last batch is filled up with its first board."""
-        n, found = len(feed["tokens"]), []
+        n, cells = feed["tokens"].shape
+        out = np.empty((n, feed["cells"].shape[1], TILES), np.float32)
+        missing = min(length for length in LENGTHS if length >= cells) - cells if self._fill else 0
         for start in range(0, n, self.batch):
             rows = np.arange(start, start + self.batch)
             rows[rows >= n] = start
             given = {name: torch.from_numpy(array[rows]).to(self.device) for name, array in feed.items()}
-            found.append(self.network(**given)[: n - start].float().cpu().numpy())
-        return np.concatenate(found) if found else np.zeros((0, feed["cells"].shape[1], TILES), np.float32)
+            given["tokens"] = F.pad(given["tokens"], (0, missing), value=WALL)
+            given["where"] = F.pad(given["where"], (0, missing), value=NOWHERE)
+            out[start : start + self.batch] = (
+                self.network(**given, block=self._block)[: n - start].float().cpu().numpy()
+            )
+        return out

@@ -44,7 +44,7 @@ def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser | Conditioned, 
     network, card, facts = _load_network(folder, device)
     on_cuda = device.startswith("cuda")
     if isinstance(network, ConditionalNetwork):
-        net = TorchConditional(network, card.diffusion_steps, 512 if on_cuda else 16, card.schedule)
+        net = TorchConditional(network, card.diffusion_steps, 1024 if on_cuda else 16, card.schedule)
         return Conditioned(net, Conditions(card.height, card.width)), facts
     batch = 2048 if on_cuda else 64
     return TorchDenoiser(

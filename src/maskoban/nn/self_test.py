@@ -24,6 +24,7 @@ from maskoban.nn.attention import (
     mix_reference,
     normalise_and_rotate,
 )
+from maskoban.nn.conditional import CONDITIONS, LENGTHS, ConditionalNetwork
 from maskoban.nn.dropout import dropout
 from maskoban.nn.layers import add_dropped, add_norm, gelu_dropout, layer_norm, rms_norm, squared_relu_linear
 from maskoban.nn.networks import InteriorNetwork, Network, PaperNetwork
@@ -70,6 +71,8 @@ def kernel_self_test(network: Network, boards: int, backward: bool) -> dict[str,
 
 def _trials(network: Network, boards: int, backward: bool) -> dict[str, Trial]:
     """The fused operators that a network uses for sampling or training, by name; none for networks of others."""
+    if isinstance(network, ConditionalNetwork):
+        return {"squared ReLU": _squared_relu_trial(network, boards, CONDITIONS + max(LENGTHS))}
     if not isinstance(network, InteriorNetwork | PaperNetwork):
         return {}
     heads, rotary = network.heads, network.rotary if isinstance(network, InteriorNetwork) else None
@@ -88,19 +91,15 @@ def _trials(network: Network, boards: int, backward: bool) -> dict[str, Trial]:
 
 
 def _interior_trials(network: InteriorNetwork, boards: int) -> dict[str, Trial]:
-    d, hidden, heads = network.d, network.up.shape[1], network.heads
-    up, qkv, key = (_random(network, rows, d) for rows in (hidden, 3 * d, d))
+    d, heads = network.d, network.heads
+    qkv, key = (_random(network, rows, d) for rows in (3 * d, d))
 
     def of_one(x: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         q = normalise_and_rotate(x[:, -1].view(len(x), heads, 1, -1), network.rotary[:, -1:])
         return q, x @ key.to(x.dtype).T, x, network.rotary
 
     return {
-        "squared ReLU": (
-            lambda x: squared_relu_linear(x, up),
-            lambda x: F.relu(rms_norm(x) @ up.float().T).square(),
-            _random(network, boards, network.cells, d),
-        ),
+        "squared ReLU": _squared_relu_trial(network, boards, network.cells),
         "attention of normalised rows": (
             lambda x: attend_normed(x, qkv, heads, network.rotary),
             lambda x: attend_reference(rms_norm(x) @ qkv.float().T, heads, network.rotary),
@@ -112,6 +111,15 @@ def _interior_trials(network: InteriorNetwork, boards: int) -> dict[str, Trial]:
             _random(network, boards, network.cells, d),
         ),
     }
+
+
+def _squared_relu_trial(network: InteriorNetwork | ConditionalNetwork, boards: int, cells: int) -> Trial:
+    up = _random(network, network.up.shape[1], network.d)
+    return (
+        lambda x: squared_relu_linear(x, up),
+        lambda x: F.relu(rms_norm(x) @ up.float().T).square(),
+        _random(network, boards, cells, network.d),
+    )
 
 
 def _dropout_trials(network: PaperNetwork, boards: int) -> dict[str, Trial]:
@@ -143,7 +151,7 @@ def _dropout_trials(network: PaperNetwork, boards: int) -> dict[str, Trial]:
     }
 
 
-def _random(network: InteriorNetwork | PaperNetwork, *shape: int) -> Tensor:
+def _random(network: InteriorNetwork | PaperNetwork | ConditionalNetwork, *shape: int) -> Tensor:
     return torch.randn(*shape, device=network.up.device, dtype=network.dtype)
 
 

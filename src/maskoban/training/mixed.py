@@ -2,14 +2,16 @@
 
 A mixed corpus is a folder with ``corpus.json`` and one file a size, ``8x12.npz``, with the arrays ``boards``,
 ``boxes``, ``difficulty`` (0 to 3, 255 unknown) and ``kind``; ``kinds`` of ``corpus.json`` names the kinds
-(docs/datasets.md). Any other corpus is one size without labels. A batch has boards of about one size, filled up to the
-longest of its bucket.
+(docs/datasets.md). Any other corpus is one size without labels. A batch has boards of about one size, filled up to one
+of ``LENGTHS``.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,12 +28,10 @@ from maskoban.boards.tiles import MASK, WALL, Tokens, object_counts, tile_counts
 from maskoban.diffusion.conditions import LEAST_SIDE, MOST_BOXES, MOST_SIDE, NOWHERE, positions
 from maskoban.diffusion.schedule import rarity, weights
 from maskoban.errors import MaskobanError
-from maskoban.nn.networks import Network
+from maskoban.nn.conditional import LENGTHS, Block, ConditionalNetwork
+from maskoban.training.compiling import compiled
 from maskoban.training.config import Preset
 from maskoban.training.objective import OBJECTIVES, Corrupted, draw_times
-
-#: The cells of a board are filled up to the next of these: each is compiled once.
-BUCKETS = (25, 49, 81, 121, 196)
 
 _LABELS = ("boxes", "difficulty", "kind")
 
@@ -138,7 +138,7 @@ class MixedBatches:
         self._buckets: list[tuple[Tensor, Tensor, Tensor]] = []
         self._batches: list[tuple[int, int]] = []  # bucket, and place in it
         digest = sha256()
-        for least, most in zip((0, *BUCKETS), BUCKETS, strict=False):
+        for least, most in zip((0, *LENGTHS), LENGTHS, strict=False):
             rows = [self._filled(each, most) for each in corpus.sizes
                     if least < (each.boards.shape[1] - 2) * (each.boards.shape[2] - 2) <= most]  # fmt: skip
             if not rows:
@@ -172,16 +172,18 @@ class MixedBatches:
             self._order = [torch.randperm(count, generator=generator).to(self._device) for count in counts]
             self._epoch = epoch
         bucket, number = self._batches[int(self._order[0][place])]
-        rows = self._order[bucket + 1][number * self._size : (number + 1) * self._size]
+        return self._batch(bucket, number, self._order[bucket + 1])
+
+    def _batch(self, bucket: int, number: int, order: Tensor | None) -> Batch:
+        """A batch of a bucket in an order, or as its boards are."""
+        rows: slice | Tensor = slice(number * self._size, (number + 1) * self._size)
+        rows = rows if order is None else order[rows]
         return Batch(*(tensor[rows].long() for tensor in self._buckets[bucket]))
 
-    def all(self) -> list[Batch]:
-        """Every board once, in order; the last batch of a bucket may be smaller."""
-        return [
-            Batch(*(part.long() for part in parts))
-            for bucket in self._buckets
-            for parts in zip(*(torch.split(tensor, self._size) for tensor in bucket), strict=True)
-        ]
+    def some(self, batches: int) -> list[Batch]:
+        """So many batches, or all, evenly spread over the buckets in order."""
+        count = min(batches, len(self._batches))
+        return [self._batch(*self._batches[i * len(self._batches) // count], None) for i in range(count)]
 
 
 class MixedLoss:
@@ -191,7 +193,9 @@ class MixedLoss:
     ``condition_dropout``, so that any subset can be given when sampling.
     """
 
-    def __init__(self, network: Network, preset: Preset, part: slice, device: torch.device) -> None:
+    def __init__(
+        self, network: ConditionalNetwork, preset: Preset, part: slice, device: torch.device
+    ) -> None:
         steps = preset.diffusion_steps
         self.network, self.preset, self.part = network, preset, part
         self.objective = OBJECTIVES[preset.objective]
@@ -209,9 +213,14 @@ class MixedLoss:
         dropped = torch.rand(batch.conditions.shape, device=device) < preset.condition_dropout * training
         return t, noise, dropped
 
+    def compiled(self) -> Callable[..., Tensor]:
+        """The loss with a compiled block."""
+        return partial(self.loss, block=compiled(self.network.block))
+
     def loss(
-        self, batch: Batch, t: Tensor, noise: Tensor, dropped: Tensor, passes: int | None = None
-    ) -> Tensor:
+        self, batch: Batch, t: Tensor, noise: Tensor, dropped: Tensor, passes: int | None = None,
+        block: Block | None = None,
+    ) -> Tensor:  # fmt: skip
         training, steps = self.network.training, self.preset.diffusion_steps
         there = batch.where != NOWHERE
         count = (t * there.sum(1) + steps - 1) // steps
@@ -222,6 +231,8 @@ class MixedLoss:
         batch = replace(batch, conditions=torch.where(dropped, 0, batch.conditions))
         if training:
             batch, corrupted = batch.part(self.part), corrupted.part(self.part)
-        logits = self.network(corrupted.tokens, where=batch.where, conditions=batch.conditions, passes=passes)
+        logits = self.network(
+            corrupted.tokens, where=batch.where, conditions=batch.conditions, passes=passes, block=block
+        )
         weights = self.weights * self.rarity if training else self.weights
         return self.objective(logits, batch.tokens, corrupted, weights[corrupted.t], self.preset)

@@ -21,6 +21,7 @@ from maskoban.boards.geometry import turning_tables
 from maskoban.boards.tiles import MASK
 from maskoban.diffusion.schedule import masked_share, rarity, weights
 from maskoban.nn.networks import Network
+from maskoban.training.compiling import compiled
 from maskoban.training.config import Preset
 
 
@@ -148,6 +149,10 @@ class TrainingLoss:
             others = self.turns[torch.randint(1, len(self.turns), (n,), device=device)]
             turn = torch.where(turned, others, 0)
         return t, noise, seeds, turn
+
+    def compiled(self) -> Callable[..., Tensor]:
+        """The loss, compiled as a whole."""
+        return compiled(self.loss)
 
     def loss(
         self, boards: Tensor, t: Tensor, noise: Tensor, seeds: Tensor | None, turn: Tensor | None = None,

@@ -14,7 +14,7 @@ from torch import Tensor
 from maskoban.diffusion.rng import uniforms
 from maskoban.nn.networks import Network
 from maskoban.training.checkpoint import new_network
-from maskoban.training.compiling import RecordedStep, check_gradients, compiled, same_step
+from maskoban.training.compiling import RecordedStep, check_gradients, same_step
 from maskoban.training.config import Preset
 from maskoban.training.distributed import Processes
 from maskoban.training.mixed import Batch, MixedLoss
@@ -33,7 +33,7 @@ class TrainStep:
         self.network, self.preset, self.processes = network, preset, processes
         objective: Any = MixedLoss if preset.network == "conditional" else TrainingLoss
         self.objective = objective(network, preset, processes.part(preset.batch), device)
-        self.loss: Any = compiled(self.objective.loss) if compile else self.objective.loss
+        self.loss: Any = self.objective.compiled() if compile else self.objective.loss
         self.optimizers = build_optimizers(network, preset, device)
         self.scaler = torch.amp.GradScaler(device.type, enabled=preset.precision == "fp16")
         alone = processes.count == 1 and not self.scaler.is_enabled()

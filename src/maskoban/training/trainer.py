@@ -30,7 +30,7 @@ from maskoban.diffusion.conditions import Conditioned, Conditions
 from maskoban.diffusion.denoiser import Denoiser, blank_boards
 from maskoban.diffusion.trajectory import sample_boards
 from maskoban.errors import MaskobanError
-from maskoban.nn.conditional import ConditionalNetwork, TorchConditional
+from maskoban.nn.conditional import LENGTHS, ConditionalNetwork, TorchConditional
 from maskoban.nn.networks import InteriorNetwork
 from maskoban.nn.runtime import TorchDenoiser, default_device
 from maskoban.nn.self_test import kernel_self_test
@@ -99,9 +99,9 @@ class Trainer:
             assert isinstance(corpus, MixedCorpus)
             assert isinstance(held_out, MixedCorpus)
             self.batches = MixedBatches(corpus, preset.batch, preset.seed, self.device)
-            size = min(preset.batch, *(len(each.boards) for each in held_out.sizes))
-            held = MixedBatches(held_out, size, preset.seed, self.device).all()
-            self.held_out = held[: max(preset.validation_boards // size, 1)]
+            size = min(preset.batch, len(held_out) // (2 * len(LENGTHS)) + 1)
+            held = MixedBatches(held_out, size, preset.seed, self.device)
+            self.held_out = held.some(max(preset.validation_boards // size, 1))
             return
         self.batches = Batches(board_cells(corpus, self.network, "the training corpus", self.device), preset)
         held_out = held_out[: preset.validation_boards]
