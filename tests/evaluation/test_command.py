@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -63,14 +65,23 @@ def test_a_model_without_its_critic(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert (source["critic"], source["attempts"]) == (None, 1.0)
 
 
-def test_ctrl_c_says_how_to_go_on(boards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="there a process cannot be asked to end")
+@pytest.mark.parametrize("way", ["SIGINT", "SIGTERM"])
+def test_a_signal_says_how_to_go_on(
+    way: str, boards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+        signal.raise_signal(getattr(signal, way))
 
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in the background
     with monkeypatch.context() as patch:
         patch.setattr(measure, "count_tiles", interrupted)
-        stopped = evaluate("--boards", boards, "--out", tmp_path / "report", code=130)
+        try:
+            stopped = evaluate("--boards", boards, "--out", tmp_path / "report", code=130)
+        finally:
+            signal.signal(signal.SIGINT, before)
     assert stopped.stderr.splitlines()[-1].startswith("maskoban: interrupted; the same command resumes")
+    assert not list(tmp_path.rglob(".maskoban-*"))
     gone_on = evaluate("--boards", boards, "--out", tmp_path / "report")
     assert "mending: as before" in gone_on.stderr
 

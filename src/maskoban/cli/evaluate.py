@@ -146,9 +146,9 @@ def evaluate(
         raise MaskobanError("--log is for a report of one model, got several generators")
     plan = measuring.plan()
     check_output(out)
-    made_by = generators.load(sampling)
     try:
         with terminate_as_interrupt():
+            made_by = generators.load(sampling)
             say, progress = partial(print, file=sys.stderr), sys.stderr.isatty()
             if several:
                 reports = compare(made_by, out, replace(plan, sweep=0), say, progress).generators
