@@ -2,7 +2,8 @@
 
     python -m tests.fuzz --minutes 60 --seed 1 --core build/sanitize
 
-``--core`` is the folder of a core built with sanitizers. Findings are printed, and kept in build/fuzz.
+``--core`` is the folder of a core built with sanitizers. Findings are printed, and kept in build/fuzz. Ctrl-C
+or SIGTERM ends the run early; the table is printed all the same.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
-from tests.fuzz.report import Report
+from tests.fuzz.report import Report, table
 
 FUZZERS = {"readers": "level files", "http_api": "HTTP API", "core": "native core"}
 
@@ -40,13 +42,31 @@ def run(fuzzer: str, minutes: float, seed: int, out: Path, environment: dict[str
     file.unlink(missing_ok=True)
     command = [sys.executable, "-m", f"tests.fuzz.{fuzzer}", "--minutes", str(minutes), "--seed", str(seed)]
     environment = os.environ | environment | {"FUZZ_LAST_INPUT": str(last_input)}
-    done = subprocess.run(
-        [*command, "--json", str(file)], env=environment, capture_output=True, text=True, errors="replace"
+    # In a session of its own, with SIGTERM blocked until it has a handler: whenever it is stopped, it ends well.
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    process = subprocess.Popen(
+        [*command, "--json", str(file)],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        errors="replace",
+        start_new_session=True,
     )
+    stopped = False
+    try:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
+        print(f"fuzzing: {FUZZERS[fuzzer]}", flush=True)
+        _, errors = process.communicate()
+    except KeyboardInterrupt:
+        stopped = True
+        process.terminate()
+        _, errors = process.communicate()
     if file.exists():
         last_input.unlink(missing_ok=True)
         return Report(**json.loads(file.read_text()))
-    return Report(findings=[f"{fuzzer} ended with {done.returncode}, {last_input}:\n{done.stderr[-5000:]}"])
+    finding = f"{fuzzer} ended with {process.returncode}, {last_input}:\n{errors[-5000:]}"
+    return Report(findings=[finding], stopped=stopped)
 
 
 def main() -> None:
@@ -59,15 +79,17 @@ def main() -> None:
     options = parser.parse_args()
     out = Path("build/fuzz")
     out.mkdir(parents=True, exist_ok=True)
-    found = 0
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    reports = {}
     for fuzzer, name in FUZZERS.items():
         environment = sanitizers(options.core) if options.core and fuzzer == "core" else {}
-        report = run(fuzzer, options.minutes / len(FUZZERS), options.seed, out, environment)
-        for finding in report.findings[:10]:
-            print(finding)
-        print(f"{name}: {report}", flush=True)
-        found += len(report.findings)
-    raise SystemExit(1 if found else 0)
+        reports[name] = run(fuzzer, options.minutes / len(FUZZERS), options.seed, out, environment)
+        if reports[name].stopped:
+            break
+    for report in reports.values():
+        print(*report.findings[:10], sep="\n", end="\n" if report.findings else "")
+    print(table(reports), flush=True)
+    raise SystemExit(any(report.findings for report in reports.values()))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
     python -m tests.fuzz.readers --minutes 10 --seed 1
 
-The loop is plain: take a seed file, mutate it, read it with every reader. What a reader may not do is raise anything
-but ``MaskobanError``, take long for a small file, or return a level that the writers cannot keep.
+The loop is plain: take a seed file, mutate it, read it leniently, strictly and with the tiles of other letters. What a
+reader may not do is raise anything but ``MaskobanError``, take long for a small file, warn when it is strict, refuse
+leniently what it reads strictly, or return a collection that the writers cannot keep.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from maskoban.boards import FORMATS, Level, Source, detect
-from maskoban.errors import MaskobanError
+from maskoban.boards import FORMATS, Collection, Level, Source, detect
+from maskoban.errors import FileError
 from tests.fuzz.report import Budget, Report, main
 
 ROOM = "#####\n#@$.#\n#####"
@@ -33,6 +34,9 @@ TOKENS = [
     *b'<![CDATA[|]]>|&#x85;|&amp;|{"level":0}|\xff\xfe|\xef\xbb\xbf|\x1a|\x85|\xc3\x28'.split(b"|"),
     ROOM.encode() + b"\n",
 ]
+
+#: The letters of another program, and the tiles that they are read as.
+OTHER_LETTERS = str.maketrans("xoy", "#$@")
 
 #: CPU seconds that reading one input of at most ``MAX_BYTES`` may take.
 MAX_SECONDS = 20.0
@@ -97,20 +101,38 @@ def mutations(seed: int) -> Iterator[bytes]:
         yield bytes(data[:MAX_BYTES])
 
 
-def check(data: bytes, name: str) -> list[Level]:
-    """Read with one reader; raises whatever is a bug."""
-    levels, refusal = [], "file"
+def read(data: bytes, name: str, strict: bool = False, tiles: bool = False) -> Collection | None:
+    """What one reader makes of a file; None if it refuses it. Raises whatever is a bug."""
+    sentences: list[FileError] = []
+    source = Source(io.BytesIO(data), "file", strict=strict, on_warning=sentences.append)
+    source.tiles = OTHER_LETTERS if tiles else {}
+    levels: list[Level] | None = None
     try:
-        levels += FORMATS[name].read(Source(io.BytesIO(data), "file"))
-    except MaskobanError as error:
-        levels, refusal = [], str(error)
-    assert refusal.startswith("file"), refusal
-    assert "\n" not in refusal, refusal
-    for target in ("sok", "xsb", "slc", "npz") if levels else ():
-        FORMATS[target].write(out := io.BytesIO(), levels)
-        again = list(FORMATS[target].read(Source(io.BytesIO(out.getvalue()), "file")))
-        assert again == levels, f"{target} does not keep the levels"
-    return levels
+        levels = list(FORMATS[name].read(source))
+        assert not (strict and sentences), "a strict reader warned"
+    except FileError as error:
+        sentences.append(error)
+    for sentence in map(str, sentences):
+        assert sentence.startswith("file"), sentence
+        assert "\n" not in sentence, sentence
+    return source.collection.with_levels(levels) if levels else None
+
+
+def check(data: bytes, name: str) -> dict[str, int]:
+    """Read in all ways; what became of it, or whatever is a bug."""
+    found = {"lenient": read(data, name), "strict": read(data, name, strict=True)}
+    if FORMATS[name].is_text:
+        found["tiles"] = read(data, name, tiles=True)
+    for collection in found.values():
+        for target in ("sok", "xsb", "slc", "npz") if collection else ():
+            assert collection is not None
+            FORMATS[target].write(out := io.BytesIO(), collection)
+            again = read(out.getvalue(), target, strict=True)
+            assert again == collection, f"{target} does not keep the collection: {again}"
+    return {
+        **{f"{way} levels": len(list(found[way] or ())) for way in found},
+        "refusals": sum(collection is None for collection in found.values()),
+    }
 
 
 def run(budget: Budget, seed: int = 0) -> Report:
@@ -124,9 +146,7 @@ def run(budget: Budget, seed: int = 0) -> Report:
         # The reader of this content, and sometimes another one.
         for name in {detect(data).name, readers[report.inputs % 16 % len(readers)]}:
             with report.checking(lambda name=name, data=data: f"{name}: {data!r}", MAX_SECONDS):
-                levels = check(data, name)
-                report.outcomes["levels"] += len(levels)
-                report.outcomes["refusals"] += not levels
+                report.outcomes.update(check(data, name))
     return report
 
 

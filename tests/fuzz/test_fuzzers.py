@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -61,3 +62,16 @@ def test_a_report_is_read_back(tmp_path: Path) -> None:
     report = Report(**json.loads((tmp_path / "a").read_text()))
     assert report.inputs > 0
     assert str(report).endswith(" 0 findings")
+
+
+def test_a_stopped_run_prints_its_table() -> None:
+    """The fuzzer at work ends after the input at hand, its report is kept, and no other one starts."""
+    command = [sys.executable, "-m", "tests.fuzz", "--minutes", "600"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "fuzzing: level files\n"
+    process.send_signal(signal.SIGTERM)
+    printed, _ = process.communicate()
+    assert process.returncode == 0, printed
+    assert printed.count("\n") == 3
+    assert "| level files |" in printed
