@@ -56,6 +56,7 @@ def built_site() -> Path:
         *JS.iterdir(),
         *NATIVE[1].glob("*"),
         *(ROOT / "src/maskoban/studio").rglob("*.*"),
+        *(ROOT / "src/maskoban/solving").glob("*.json"),
         JS.parent / "build.py",
     ]
     digest = sha256()

@@ -273,7 +273,7 @@ def test_what_was_removed_comes_back_by_keyboard_and_never_twice(page: Page, stu
 def test_boards_are_judged_searched_sorted_and_filtered(page: Page, studio: str) -> None:
     page.click("[data-tab=collection]")
     page.click("#import-here")
-    levels = {"Gamma": ROOM, "alpha": BLOCKED, "Beta": "######\n#@$ .#\n######"}
+    levels = {"Gamma": ROOM, "alpha": BLOCKED, "Beta": "######\n#@ $.#\n######"}
     page.fill("#import-text", "".join(f"{board}\nTitle: {title}\n\n" for title, board in levels.items()))
     page.click("#import-go")
     titles = page.locator("#kept-boards input")
