@@ -8,7 +8,7 @@ const folder = process.argv[2];
 const load = (file) => import(pathToFileURL(`${folder}/${file}`));
 const [{ parse }, { Solver }, { sampleSteps }] = await Promise.all(["board.js", "solver.js", "sampler.js"].map(load));
 const site = JSON.parse(readFileSync(`${folder}/site.json`));
-const solver = new Solver(new WebAssembly.Module(readFileSync(`${folder}/solver.wasm`)), site.quartiles);
+const solver = new Solver(new WebAssembly.Module(readFileSync(`${folder}/solver.wasm`)), site.references);
 
 let networks;
 async function network(precision) {

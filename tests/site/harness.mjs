@@ -8,8 +8,8 @@ const load = (file) => import(pathToFileURL(`${folder}/${file}`));
 const [{ parse }, { Solver }, { uniforms }, { change, cost, sampleSteps }, { readLevels, writeLevels }] = await Promise.all(
   ["board.js", "solver.js", "rng.js", "sampler.js", "levels.js"].map(load),
 );
-const { quartiles } = JSON.parse(readFileSync(`${folder}/site.json`));
-const solver = new Solver(new WebAssembly.Module(readFileSync(`${folder}/solver.wasm`)), quartiles);
+const { references } = JSON.parse(readFileSync(`${folder}/site.json`));
+const solver = new Solver(new WebAssembly.Module(readFileSync(`${folder}/solver.wasm`)), references);
 
 // Logits and scores that Python computes alike: small whole numbers of the tokens and the cell.
 const dummy = (batch) => ({

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from hashlib import sha256
@@ -18,9 +18,10 @@ import pytest
 from playwright.sync_api import Page
 
 from maskoban.boards import MASK
+from maskoban.diffusion.model import Model
 from maskoban.site.build import JS, NATIVE, build, missing
 from maskoban.studio.sampling import facts
-from tests.studio.serving import Known, known_model
+from tests.studio.serving import FIRST_UNSURE, Known, known_model
 
 #: The folder of the file server in which the site is.
 FOLDER = "some/folder"
@@ -28,14 +29,17 @@ FOLDER = "some/folder"
 ROOT = Path(__file__).parents[2]
 
 _NETWORK = """
-const LOGITS = {};
-let allowed = {};
+const LOGITS = {logits}, FIRST = {first};
+let allowed = {allowed}, goOn = () => {{}};
+new BroadcastChannel("allow").onmessage = ({{ data }}) => ((allowed += data), goOn());
 export const loadNetworks = async () => {{
   const logits = async (rows, cells) => {{
-    if (!allowed--) await new Promise(() => {{}});
+    while (allowed === 0) await new Promise((resolve) => (goOn = resolve));
+    allowed -= 1;
     return Float32Array.from(cells.flat().flatMap((cell) => LOGITS[cell]));
   }};
-  const network = async () => ({{ batch: 16, logits }});
+  const scores = async (rows) => rows.map((row) => (row[FIRST] === 0 ? -Infinity : 0));
+  const network = async () => ({{ batch: 16, logits, scores }});
   return {{ int8: network, fp32: network }};
 }};
 """
@@ -52,6 +56,7 @@ def built_site() -> Path:
         *JS.iterdir(),
         *NATIVE[1].glob("*"),
         *(ROOT / "src/maskoban/studio").rglob("*.*"),
+        *(ROOT / "src/maskoban/solving").glob("*.json"),
         JS.parent / "build.py",
     ]
     digest = sha256()
@@ -89,16 +94,17 @@ class _Handler(SimpleHTTPRequestHandler):
         pass
 
 
-def known_site(site: Path, folder: Path, allowed: int = -1) -> Path:
+def known_site(site: Path, folder: Path, allowed: int = -1, model: Callable[[], Model] = known_model) -> Path:
     """A copy of the site whose network is the known one of the server's tests, so that both sample the same boards.
 
-    Evaluations beyond ``allowed`` never end; with -1 all do.
+    Evaluations beyond ``allowed`` wait for a message that allows more; with -1 none do. The page describes ``model``.
     """
     shutil.copytree(site, folder, ignore=shutil.ignore_patterns("files"))
     logits = Known().logits(np.full((1, 64), MASK, np.uint8), np.array([1]), np.arange(64)[None])[0]
-    (folder / "network.js").write_text(_NETWORK.format(json.dumps(logits.tolist()), allowed), "utf-8")
+    network = _NETWORK.format(logits=json.dumps(logits.tolist()), first=FIRST_UNSURE, allowed=allowed)
+    (folder / "network.js").write_text(network, "utf-8")
     found = json.loads((site / "site.json").read_text("utf-8"))
-    found |= {"model": facts(known_model()).model_dump(), "files": {}, "bound": 1.0, "first": []}
+    found |= {"model": facts(model()).model_dump(), "files": {}, "bound": 1.0, "first": []}
     (folder / "site.json").write_text(json.dumps(found), "utf-8")
     return folder
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from maskoban.boards import Level
 from tests.site.serving import FOLDER, cut_off
@@ -85,6 +87,65 @@ def paste(page: Page, board: str) -> None:
 
 def shows(canvas: Locator, board: str) -> None:
     expect(canvas).to_have_attribute("data-board", str(Level.parse(board)))
+
+
+class Unanswered:
+    """Questions of one kind to the backend, of either kind: a request to the server, or a job of a solver worker."""
+
+    def __init__(self, page: Page, kind: str) -> None:
+        self._page, self._kind = page, kind
+        self._static = FOLDER in page.url
+        self._held: list[Route] = []
+
+    def hold(self) -> None:
+        if self._static:
+            self._page.evaluate(
+                """(kind) => {
+                    const post = Worker.prototype.postMessage;
+                    window.held = 0;
+                    Worker.prototype.postMessage = function (data, ...more) {
+                        if (data.kind === kind) window.held += 1;
+                        else post.call(this, data, ...more);
+                    };
+                    window.answerAgain = () => void (Worker.prototype.postMessage = post);
+                }""",
+                self._kind,
+            )
+        else:
+            self._page.route(f"**/api/{self._kind}", lambda route: self._held.append(route))
+
+    def answer_again(self) -> None:
+        if self._static:
+            self._page.evaluate("answerAgain()")
+        else:
+            self._page.unroute(f"**/api/{self._kind}")
+
+    def asked(self) -> None:
+        """Wait until the page has asked."""
+        if self._static:
+            self._page.wait_for_function("() => held > 0")
+        while not self._static and not self._held:
+            self._page.wait_for_timeout(20)
+
+    @contextmanager
+    def given_up(self) -> Iterator[None]:
+        """In this block the page stops waiting for an answer. The search ends: its request, or its worker."""
+        self.asked()
+        if self._static:
+            with self._page.expect_event("worker"):  # the one in place of the worker that was ended
+                yield
+        else:
+            with self._page.expect_event("requestfailed", lambda request: self._kind in request.url):
+                yield
+
+
+@contextmanager
+def unanswered(page: Page, kind: str) -> Iterator[Unanswered]:
+    """Nobody answers questions of this kind (solve, rate or repair) in this block."""
+    questions = Unanswered(page, kind)
+    questions.hold()
+    yield questions
+    questions.answer_again()
 
 
 def middle(canvas: Locator, row: int, column: int) -> tuple[float, float]:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, Page
 
+from maskoban.diffusion.loading import load
+from maskoban.diffusion.model import Model
 from maskoban.studio import app, limits, solver_pool
 from maskoban.studio.app import create_app
 from tests.site.serving import FOLDER, built_site, file_server, known_site
 from tests.studio.browsing import person
-from tests.studio.serving import PATIENCE, Known, held, known_model, serving
+from tests.studio.serving import PATIENCE, Known, held, known_model, picky_model, serving
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -52,32 +55,59 @@ def studio(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(request.param))
 
 
+@dataclass
+class Halted:
+    """The page with a model that waits after twenty evaluations, until it is allowed more."""
+
+    address: str
+    denoiser: Known | None = None
+
+    def allow(self, page: Page, evaluations: int) -> None:
+        if self.denoiser:
+            self.denoiser.allow(evaluations)
+        else:
+            page.evaluate("(n) => new BroadcastChannel('allow').postMessage(n)", evaluations)
+
+
 @pytest.fixture(params=BACKENDS)
-def halted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """The address of the page, with every backend; the model stops after twenty evaluations."""
+def halted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Halted]:
+    """With every backend."""
     if request.param == "server":
-        with held(Known(allowed=20)) as address:
-            yield address
+        denoiser = Known(allowed=20)
+        with held(denoiser) as address:
+            yield Halted(address, denoiser)
     else:
         known_site(built_site(), tmp_path / FOLDER, allowed=20)
         with file_server(tmp_path) as (address, _):
+            yield Halted(address)
+
+
+@pytest.fixture(params=BACKENDS)
+def picky(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of the page with a model that has a critic, with every backend."""
+    yield from _with_model(request.param, picky_model, tmp_path)
+
+
+@pytest.fixture(params=BACKENDS)
+def shipped(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The address of the page, which describes the shipped model, with every backend."""
+    yield from _with_model(request.param, load, tmp_path)
+
+
+def _with_model(backend: str, model: Callable[[], Model], folder: Path) -> Iterator[str]:
+    if backend == "server":
+        with serving(create_app(model)) as address:
+            yield address
+    else:
+        known_site(built_site(), folder / FOLDER, model=model)
+        with file_server(folder) as (address, _):
             yield address
 
 
 @pytest.fixture
 def page(browser: Browser, studio: str) -> Iterator[Page]:
     """The page as it opens, with every backend, and at the end nothing in the console."""
-    yield from _opened(browser, studio)
-
-
-@pytest.fixture
-def known_page(browser: Browser, known: str) -> Iterator[Page]:
-    """The page as it opens, with the known model, and at the end nothing in the console."""
-    yield from _opened(browser, known)
-
-
-def _opened(browser: Browser, address: str) -> Iterator[Page]:
-    page = person(browser, address)
+    page = person(browser, studio)
     yield page
     assert page.complaints == []  # type: ignore[attr-defined]
     page.context.close()

@@ -34,6 +34,9 @@ KNOWN = """
 ##########
 """
 
+#: The first ? of its inner cells.
+FIRST_UNSURE = Level.parse(KNOWN).tokens[1:-1, 1:-1].ravel().tolist().index(7)
+
 #: Seconds to wait for a condition.
 PATIENCE = LIMIT / 4
 
@@ -66,8 +69,7 @@ class Picky:
     """A critic that accepts the known board if its first ? cell is floor: every other board."""
 
     def scores(self, tokens: Tokens) -> NDArray[np.float32]:
-        first = Level.parse(KNOWN).tokens[1:-1, 1:-1].ravel().tolist().index(7)
-        return np.where(tokens[:, first] == WALL, -np.inf, 0).astype(np.float32)
+        return np.where(tokens[:, FIRST_UNSURE] == WALL, -np.inf, 0).astype(np.float32)
 
 
 def known_model(denoiser: Known | None = None) -> Model:

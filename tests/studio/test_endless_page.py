@@ -13,8 +13,10 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 from maskoban.boards import Level
 from maskoban.solving import solve
+from tests.site.serving import FOLDER
 from tests.studio.browsing import ROOM, link, middle, person, play, shows
-from tests.studio.serving import Known, eventually, held
+from tests.studio.conftest import Halted
+from tests.studio.serving import eventually
 
 NOON = datetime(2026, 11, 18, 12)
 CORRIDOR = "#######\n#@$  .#\n#######"
@@ -348,31 +350,30 @@ def test_boards_drawn_ahead_are_there_without_the_model(page: Page, studio: str)
     page.complaints.clear()  # type: ignore[attr-defined]  # the browser's own remark on what was cut off
 
 
-def test_where_none_was_drawn_ahead_one_sees_it_being_drawn(browser: Browser) -> None:
-    denoiser = Known(allowed=20)
-    with held(denoiser) as address:
-        # A board that waits, but is of another difficulty.
-        waiting = {"board": ROOM, "title": "Other", "word": "expert", "pushes": 5}
-        stored = {"maskoban.pool": [waiting], "maskoban.difficulty": "easy"}
-        items = [{"name": name, "value": json.dumps(value)} for name, value in stored.items()]
-        page = person(
-            browser,
-            address,
-            storage_state={"cookies": [], "origins": [{"origin": address, "localStorage": items}]},
-        )
-        canvas, welcome = page.locator("#play-board"), page.locator("#play-board").get_attribute("data-board")
-        page.click("#next")
-        expect(page.locator("#play-message")).to_have_text("The model draws a board…")
-        denoiser.allow(1)
-        page.wait_for_function(
-            "() => document.getElementById('play-board').dataset.board.split('?').length === 44"
-        )
-        page.keyboard.press("ArrowLeft")  # this is no board to move on yet
-        expect(page.locator("#moves")).to_have_text("0")
-        page.keyboard.press("Escape")
-        expect(canvas).to_have_attribute("data-board", welcome or "")
-        page.click("#next")
-        denoiser.allow()
-        expect(page.locator("#par")).to_have_text("3")
-        assert page.complaints == []  # type: ignore[attr-defined]
-        page.context.close()
+def test_where_none_was_drawn_ahead_one_sees_it_being_drawn(browser: Browser, halted: Halted) -> None:
+    # A board that waits, but is of another difficulty.
+    waiting = {"board": ROOM, "title": "Other", "word": "expert", "pushes": 5}
+    stored = {"maskoban.pool": [waiting], "maskoban.difficulty": "easy"}
+    items = [{"name": name, "value": json.dumps(value)} for name, value in stored.items()]
+    origin = halted.address.removesuffix(f"/{FOLDER}")
+    page = person(
+        browser,
+        halted.address,
+        storage_state={"cookies": [], "origins": [{"origin": origin, "localStorage": items}]},
+    )
+    canvas, welcome = page.locator("#play-board"), page.locator("#play-board").get_attribute("data-board")
+    page.click("#next")
+    expect(page.locator("#play-message")).to_have_text("The model draws a board…")
+    halted.allow(page, 1)
+    page.wait_for_function(
+        "() => document.getElementById('play-board').dataset.board.split('?').length === 44"
+    )
+    page.keyboard.press("ArrowLeft")  # this is no board to move on yet
+    expect(page.locator("#moves")).to_have_text("0")
+    page.keyboard.press("Escape")
+    expect(canvas).to_have_attribute("data-board", welcome or "")
+    page.click("#next")
+    halted.allow(page, 100_000)
+    expect(page.locator("#par")).to_have_text("3")
+    assert page.complaints == []  # type: ignore[attr-defined]
+    page.context.close()

@@ -6,9 +6,9 @@ import re
 
 from playwright.sync_api import Browser, Page, expect
 
-from maskoban.studio.app import create_app
 from tests.studio.browsing import middle, person, shows
-from tests.studio.serving import known_model, picky_model, serving
+from tests.studio.conftest import Halted
+from tests.studio.serving import known_model, picky_model
 
 
 def generate(page: Page, count: int, seed: int | None = None) -> None:
@@ -47,45 +47,41 @@ def test_generate_and_watch_to_the_end(page: Page) -> None:
     expect(page.locator("#chances")).to_be_hidden()
 
 
-def test_a_board_that_the_critic_rejects_is_cleared_and_sampled_again(browser: Browser) -> None:
+def test_a_board_that_the_critic_rejects_is_cleared_and_sampled_again(browser: Browser, picky: str) -> None:
     trajectory = picky_model().trajectory(4, seed=3)
     attempts = trajectory.attempts.tolist()
     again = attempts.index(max(attempts))
     assert attempts[again] > 1
-    with serving(create_app(picky_model)) as address:
-        page = person(browser, address, "/#/watch")
-        generate(page, 4, seed=3)
-        expect(page.locator("#watch-summary")).to_have_text(
-            f"4 of 4 boards solvable; {sum(attempts)} attempts and {sum(attempts) * 129:,} network evaluations in all."
-        )
-        card = page.locator("#watch-boards .card").nth(again)
-        expect(card).to_contain_text(f"attempt {attempts[again]}, the critic rejected {attempts[again] - 1}")
-        canvas = card.locator("canvas")
-        shows(
-            canvas, "\n".join("".join("# @$.*+?"[tile] for tile in row) for row in trajectory.boards[again])
-        )
-        # At the end of its first attempt the board is full, and a step later all but one cell is masked.
-        page.locator("#watch-step").fill("128")
-        assert "?" not in (canvas.get_attribute("data-board") or "?")
-        page.locator("#watch-step").fill("129")
-        assert (canvas.get_attribute("data-board") or "").count("?") == 63
-        page.context.close()
+    page = person(browser, picky, "/#/watch")
+    generate(page, 4, seed=3)
+    expect(page.locator("#watch-summary")).to_have_text(
+        f"4 of 4 boards solvable; {sum(attempts)} attempts and {sum(attempts) * 129:,} network evaluations in all."
+    )
+    card = page.locator("#watch-boards .card").nth(again)
+    expect(card).to_contain_text(f"attempt {attempts[again]}, the critic rejected {attempts[again] - 1}")
+    canvas = card.locator("canvas")
+    shows(canvas, "\n".join("".join("# @$.*+?"[tile] for tile in row) for row in trajectory.boards[again]))
+    # At the end of its first attempt the board is full, and a step later all but one cell is masked.
+    page.locator("#watch-step").fill("128")
+    assert "?" not in (canvas.get_attribute("data-board") or "?")
+    page.locator("#watch-step").fill("129")
+    assert (canvas.get_attribute("data-board") or "").count("?") == 63
+    page.context.close()
 
 
-def test_the_note_says_what_a_sampler_costs(browser: Browser) -> None:
-    with serving(create_app()) as address:
-        page = person(browser, address, "/#/watch")
-        note = page.locator("#sampler-note")
-        expect(note).to_have_text(
-            "90 % of its boards are solvable; about 1.3 attempts and 171 network evaluations a board, "
-            "2.7 times the work of plain."
-        )
-        page.select_option("[name=sampler]", "plain")
-        expect(note).to_have_text("83 % of its boards are solvable; 64 network evaluations a board.")
-        page.click("#watch-more summary")
-        page.locator("[name=temperature]").fill("0.8")
-        expect(note).to_have_text("With these settings nobody has measured how many boards are solvable.")
-        page.context.close()
+def test_the_note_says_what_a_sampler_costs(browser: Browser, shipped: str) -> None:
+    page = person(browser, shipped, "/#/watch")
+    note = page.locator("#sampler-note")
+    expect(note).to_have_text(
+        "90 % of its boards are solvable; about 1.3 attempts and 171 network evaluations a board, "
+        "2.7 times the work of plain."
+    )
+    page.select_option("[name=sampler]", "plain")
+    expect(note).to_have_text("83 % of its boards are solvable; 64 network evaluations a board.")
+    page.click("#watch-more summary")
+    page.locator("[name=temperature]").fill("0.8")
+    expect(note).to_have_text("With these settings nobody has measured how many boards are solvable.")
+    page.context.close()
 
 
 def test_only_boards_that_match_are_kept(page: Page) -> None:
@@ -99,8 +95,8 @@ def test_only_boards_that_match_are_kept(page: Page) -> None:
     expect(page.locator("#watch-summary")).to_contain_text("Only 0 of 20 boards matched")
 
 
-def test_the_sampling_is_seen_while_it_happens_and_can_be_stopped(browser: Browser, halted: str) -> None:
-    page = person(browser, halted, "/#/watch")
+def test_the_sampling_is_seen_while_it_happens_and_can_be_stopped(browser: Browser, halted: Halted) -> None:
+    page = person(browser, halted.address, "/#/watch")
     page.focus("#generate")
     page.keyboard.press("Enter")
     expect(page.locator("#watch-at")).to_have_text("step 20 of 64")
@@ -188,8 +184,8 @@ def test_the_first_screen_shows_boards_being_drawn(browser: Browser, studio: str
     page.context.close()
 
 
-def test_a_window_that_is_left_while_it_samples_has_it_all_again(browser: Browser, halted: str) -> None:
-    page = person(browser, halted, "/#/watch")
+def test_a_window_that_is_left_while_it_samples_has_it_all_again(browser: Browser, halted: Halted) -> None:
+    page = person(browser, halted.address, "/#/watch")
     page.click("#generate")
     expect(page.locator("#watch-at")).to_have_text("step 20 of 64")
     page.reload()

@@ -28,6 +28,7 @@ from maskoban.diffusion.loading import load, model_folder
 from maskoban.diffusion.model import Model
 from maskoban.errors import MaskobanError
 from maskoban.solving.rating import boxoban_quartiles, rate_many
+from maskoban.solving.reference import size_table
 
 JS = Path(__file__).parent / "js"
 
@@ -235,7 +236,7 @@ def _facts() -> dict[str, Any]:
         "first": _first_boards(model),
         "margin": model.denoiser.margin,
         "bound": float(card["critic"]),
-        "quartiles": boxoban_quartiles(),
+        "references": {"boxoban": boxoban_quartiles(), "sizes": size_table()},
     }
 
 

@@ -61,11 +61,21 @@ def reference_of(height: int, width: int, boxes: int) -> Reference:
     return Reference(f"{key[0]}x{key[1]} with {count}{nearest}", "guided", table[key])
 
 
+def size_table() -> dict[str, list[float]]:
+    """The ends of the quarters of the guided effort by rows, columns and boxes, from size_references.json.
+
+    >>> len(size_table()["8x8x2"])
+    3
+    """
+    text = files("maskoban.solving").joinpath("size_references.json").read_text(encoding="utf-8")
+    table: dict[str, list[float]] = json.loads(text)["guided"]
+    return table
+
+
 @cache
 def _table() -> dict[tuple[int, int, int], tuple[float, float, float]]:
-    text = files("maskoban.solving").joinpath("size_references.json").read_text(encoding="utf-8")
     table = {}
-    for key, (first, second, third) in json.loads(text)["guided"].items():
+    for key, (first, second, third) in size_table().items():
         height, width, boxes = map(int, key.split("x"))
         table[height, width, boxes] = (first, second, third)
     return table

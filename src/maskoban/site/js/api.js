@@ -98,7 +98,7 @@ class Solvers {
 
 // --- start ---
 
-let site = null; // site.json: { model, first, margin, bound, quartiles, files }
+let site = null; // site.json: { model, first, margin, bound, references, files }
 let sampling;
 const deferred = () => {
   const made = {};
@@ -133,7 +133,7 @@ async function start() {
   navigator.serviceWorker?.register("service-worker.js").catch(() => {}); // private windows may refuse
   WebAssembly.compileStreaming(fetch("solver.wasm"))
     .catch(async () => WebAssembly.compile(await (await fetch("solver.wasm")).arrayBuffer())) // no media type for it
-    .then((module) => started.resolve({ module, quartiles: site.quartiles }), started.reject);
+    .then((module) => started.resolve({ module, references: site.references }), started.reject);
   sampling = newWorker("sampling-worker.js");
   sampling.addEventListener("message", ({ data }) => {
     if ("loading" in data) {

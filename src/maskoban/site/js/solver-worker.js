@@ -1,5 +1,5 @@
 // A worker that answers one solver job at a time. A search is cancelled by ending its worker.
-//   in:  { module, quartiles } once, then { id, kind, board, ... }
+//   in:  { module, references } once, then { id, kind, board, ... }
 //   out: { id, result } or { id, fault }
 
 import { Solver } from "./solver.js";
@@ -14,7 +14,7 @@ const JOBS = {
 
 self.onmessage = ({ data }) => {
   if (data.module) {
-    solver = new Solver(data.module, data.quartiles);
+    solver = new Solver(data.module, data.references);
     return;
   }
   const { id, kind, ...job } = data;

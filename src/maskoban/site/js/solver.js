@@ -1,24 +1,28 @@
 // The native solver as WebAssembly (native/wasm.cpp), one board at a time, and what Python adds to it: dead cells,
-// ratings (solving/rating.py) and repairs (solving/repair.py). It computes where it is called, so call it in a worker.
+// ratings (solving/rating.py, solving/reference.py) and repairs (solving/repair.py). It computes where it is called, so call it in a worker.
 
-import { FLOOR, WALL, neighbours } from "./board.js";
+import { FLOOR, WALL, has, mirrored, neighbours, rotated } from "./board.js";
 
 const MODES = ["any", "pushes", "effort", "decomposed"];
 const VERDICTS = ["solved", "unsolvable", "unknown", "malformed"];
 const LIMITS = [null, "states", "memory", "time"];
 const DIFFICULTIES = ["easy", "medium", "hard", "expert"];
 const DECOMPOSED_STATES = 1_000_000;
+const GUIDED_STATES = 5_000;
 const KEPT_BYTES = 64 << 20; // a module with more memory is not used again, because its memory never shrinks
 
 export class Solver {
   #module;
-  #quartiles;
+  #boxoban;
+  #sizes;
   #exports = null;
 
-  // quartiles: { effort: [a, b, c], decomposed: [a, b, c] }, the ends of the quarters of the reference corpus.
-  constructor(module, quartiles) {
+  // references: { boxoban: { effort: [a, b, c], decomposed: [a, b, c] }, sizes: { "8x8x2": [a, b, c] } }, the ends of the
+  // quarters of the reference corpora; those of sizes are of the guided effort, for rows, columns and boxes.
+  constructor(module, { boxoban, sizes }) {
     this.#module = module;
-    this.#quartiles = quartiles;
+    this.#boxoban = boxoban;
+    this.#sizes = Object.entries(sizes).map(([key, ends]) => [...key.split("x").map(Number), ends]);
   }
 
   #start() {
@@ -74,29 +78,55 @@ export class Solver {
 
   rate(board, limits) {
     const unknown = { effort: null, pushes: null, moves: null, box_changes: null, box_lines: null, word: null };
-    Object.assign(unknown, { decomposed_effort: null, boxes_at_once: null, decomposed_word: null });
+    Object.assign(unknown, { decomposed_effort: null, boxes_at_once: null, decomposed_word: null, guided_effort: null, reference: null });
     const without = ({ verdict, reason, limit_hit }) => ({ verdict, reason, ...unknown, limit_hit });
     const best = this.solve(board, "pushes", limits);
     if (best.verdict === "unsolvable" || best.verdict === "malformed") return without(best);
     const effort = this.solve(board, "effort", limits);
     if (best.verdict !== "solved" && effort.verdict !== "solved") return without(effort);
     const groups = this.solve(board, "decomposed", { states: DECOMPOSED_STATES, ...limits });
+    const { name, ends } = this.#reference(board), guided = this.#guidedEffort(board);
     const cut = groups.limit_hit ? `decomposed effort: ${groups.reason}` : "";
     return {
       verdict: "solved",
       reason: effort.reason || best.reason || cut,
       effort: effort.verdict === "solved" ? effort.expanded : null,
       ...count(best.verdict === "solved" ? best.solution : effort.solution),
-      word: this.#difficulty(effort, "effort"),
+      word: ends ? quarter(ends, guided) : this.#difficulty(effort, "effort"),
       limit_hit: effort.limit_hit ?? best.limit_hit ?? groups.limit_hit,
       decomposed_effort: groups.verdict === "solved" ? groups.expanded : null,
       boxes_at_once: groups.boxes_at_once,
       decomposed_word: this.#difficulty(groups, "decomposed"),
+      guided_effort: guided,
+      reference: name,
     };
   }
 
+  // The geometric mean of the states that mode `any` expands in the eight symmetries.
+  #guidedEffort(board) {
+    let logs = 0;
+    for (const first of [board, mirrored(board)])
+      for (let turn = 0, turned = first; turn < 4; turn++, turned = rotated(turned)) {
+        const { verdict, expanded } = this.solve(turned, "any", { states: GUIDED_STATES });
+        if (verdict !== "solved" && verdict !== "unknown") return null;
+        logs += Math.log(Math.max(expanded, 1));
+      }
+    return Math.round(100 * Math.exp(logs / 8)) / 100;
+  }
+
+  // The reference of a size, or the nearest: first by boxes, then by cells inside the border.
+  #reference({ height, width, cells }) {
+    const boxes = cells.filter(has.box).length;
+    if (height === 10 && width === 10 && boxes === 4) return { name: "Boxoban medium" };
+    const inside = Math.max(height - 2, 0) * Math.max(width - 2, 0);
+    const gap = ([rows, columns, count]) => 10_000 * Math.abs(count - boxes) + Math.abs((rows - 2) * (columns - 2) - inside);
+    const [rows, columns, count, ends] = this.#sizes.reduce((best, each) => (gap(each) < gap(best) ? each : best));
+    const nearest = rows === height && columns === width && count === boxes ? "" : ", the nearest";
+    return { name: `${rows}x${columns} with ${count} box${count > 1 ? "es" : ""}${nearest}`, ends };
+  }
+
   #difficulty(result, measure) {
-    const word = DIFFICULTIES[this.#quartiles[measure].filter((end) => end < result.expanded).length];
+    const word = quarter(this.#boxoban[measure], result.expanded);
     const larger = measure === "effort" && result.limit_hit && word === "expert"; // a cut search proves a lower bound
     return result.verdict === "solved" || larger ? word : null;
   }
@@ -131,6 +161,8 @@ export class Solver {
     return found;
   }
 }
+
+const quarter = (ends, number) => (number === null ? null : DIFFICULTIES[ends.filter((end) => end < number).length]);
 
 const place = ({ width }, cell) => [Math.floor(cell / width), cell % width];
 
