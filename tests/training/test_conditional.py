@@ -51,7 +51,8 @@ def make_corpus(folder: Path, boards_each: int = 120) -> Path:
         order = np.random.default_rng(0).permutation(len(boards))
         arrays = {"boards": boards, "boxes": boxes, "difficulty": difficulty, "kind": kind}
         np.savez(folder / f"{height}x{width}.npz", **{name: each[order] for name, each in arrays.items()})
-    (folder / "corpus.json").write_text(json.dumps({"kinds": ["synth", "boxoban"]}))
+    files = {path.name: 2 * boards_each for path in folder.iterdir()}
+    (folder / "corpus.json").write_text(json.dumps({"kinds": ["synth", "boxoban"], "files": files}))
     return folder
 
 
