@@ -448,7 +448,7 @@ def test_check_is_content_with_a_good_file_and_honest_about_a_large_one(tmp_path
         ),
         (
             ["convert", "easy.xsb", "a.sok", "--to", "pdf"],
-            "maskoban: no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz, npy\n",
+            "maskoban: format: expected one of xsb, sok, boxoban, slc, npz, npy, got 'pdf'\n",
         ),
     ],
 )

@@ -314,7 +314,7 @@ def test_a_shape_that_makes_no_sense_is_an_error() -> None:
             {"network": "interior", "dropout": 0, "passes": 0},
             "passes: expected a whole number from 1 to 64, got 0",
         ),
-        ({"network": "mine"}, "no network is called 'mine'; expected one of paper, interior, conditional"),
+        ({"network": "mine"}, "network: expected one of paper, interior, conditional, got 'mine'"),
     ):
         with pytest.raises(MaskobanError) as error:
             build_network(good | change)
