@@ -493,7 +493,7 @@ def test_levels_are_picked_while_they_are_converted(collection: Path, tmp_path: 
     assert maskoban("convert", collection, tmp_path / "good.sok", "--only-solvable").returncode == 0
     assert [level.title for level in read(tmp_path / "good.sok")] == ["Two steps"]
     assert (
-        maskoban("convert", collection, tmp_path / "one.npy", "--boxes", 1, "--difficulty", "easy").returncode
+        maskoban("convert", collection, tmp_path / "one.npy", "--boxes", 1, "--difficulty", "hard").returncode
         == 0
     )
     turned = [
@@ -644,7 +644,7 @@ def test_ctrl_c_while_modules_load_ends_with_130_and_no_word(module: str, tmp_pa
 
 
 def test_what_a_native_module_makes_of_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **options: object) -> None:
         raise ImportError("initialization failed") from KeyboardInterrupt()
 
     monkeypatch.setattr("maskoban.boards.stream", interrupted)

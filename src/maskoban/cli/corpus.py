@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from maskoban.cli.options import Seed, Threads
-from maskoban.cli.output import Output, progress_bar
+from maskoban.cli.output import progress_bar
 
 corpus = typer.Typer(help="Fetch, pack, describe and make boards to learn from.", no_args_is_help=True)
 
@@ -34,7 +34,7 @@ def corpus_fetch(
     """
     from maskoban.boards.download import BASE_URL, SPLITS, download
 
-    with progress_bar("downloading", Output(as_json=False)) as on_progress:
+    with progress_bar("downloading") as on_progress:
         folder = download(to, split or SPLITS, url or BASE_URL, on_progress)
     print(folder)
 
@@ -133,7 +133,7 @@ def corpus_synth(
     if not boxes.isdigit():
         raise MaskobanError(f"--boxes: expected a number, got {boxes!r}; a range needs --sizes")
     check_writable(out)
-    with progress_bar("synthesizing", Output(as_json=False)) as on_progress:
+    with progress_bar("synthesizing") as on_progress:
         boards = synthesize(
             n, height, width, int(boxes), seed, walls=walls, threads=threads, on_progress=on_progress
         )
@@ -149,7 +149,7 @@ def _corpus_of_sizes(
     mix = Mix(n, *parse_sizes(sizes), parse_boxes(boxes), seed, add)
     with terminate_as_interrupt():
         try:
-            with progress_bar("synthesizing", Output(as_json=False)) as on_progress:
+            with progress_bar("synthesizing") as on_progress:
                 files = make_corpus(mix, out, threads, on_progress)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; the same command continues {out}") from None

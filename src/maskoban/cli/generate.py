@@ -63,8 +63,8 @@ def generate(
     Keys of --json: index (counted from 0), seed, number (in the seed's sequence),
     board (text), id, verdict (solved, unsolvable, unknown or malformed), reason,
     effort, pushes, moves, box_changes, box_lines, word (easy, medium, hard or
-    expert), limit_hit, decomposed_effort, boxes_at_once, decomposed_word; null
-    where not known.
+    expert), limit_hit, decomposed_effort, boxes_at_once, decomposed_word,
+    guided_effort, reference; null where not known.
 
     \b
     Examples:

@@ -125,9 +125,12 @@ class Filter:
 
 
 @dataclass
-class SearchLimits:
-    """When a search gives up."""
+class Searching:
+    """How levels are read and searched, and what is printed of them."""
 
+    as_json: Json = False
+    threads: Threads = None
+    strict: Strict = False
     states: Annotated[int | None, typer.Option(min=0, help="Give up on a level after so many states.")] = None
     seconds: Annotated[
         float | None, typer.Option(min=0, help="Give up on a level after so many seconds.")
