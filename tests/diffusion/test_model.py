@@ -380,7 +380,7 @@ def test_int8_samples_much_the_same_probabilities(model: Model) -> None:
     cells = rng.integers(0, 64, (8, 1))
     np.put_along_axis(tokens, cells, MASK, 1)
     t = np.ones(8, np.int64)
-    int8 = model._denoiser(SamplerConfig(precision="int8"))
+    int8, *_ = model._resolved(SamplerConfig(precision="int8"), model.start(1))
     exact, small = (softmax(denoiser.logits(tokens, t, cells)) for denoiser in (model.denoiser, int8))
     assert np.abs(exact - small).sum(-1).mean() / 2 < 0.05
     assert (exact != small).any()

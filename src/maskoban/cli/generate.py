@@ -80,7 +80,7 @@ def generate(
 
     outputs.check()
     model = maskoban.load(model_name, device)
-    model, wanted = model.wish(board_filter.board_filter(), parse_size(size))
+    model, wanted = model.conditioned(board_filter.board_filter(), parse_size(size))
     config = sampling.config(model)
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     sampled: dict[int, Level] = {}
@@ -159,8 +159,7 @@ def complete(
     models: dict[int, tuple[Model, BoardFilter]] = {}
     for index, level in enumerate(given):
         try:
-            models[index] = model.wish_for(level, wanted)
-            models[index][0].check_completable(level, wanted.boxes)
+            models[index] = model.conditioned_on(level, wanted)
             possible.append(index)
         except MaskobanError as error:
             complain(f"{file}, level {index}: {error}")
