@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -282,6 +282,18 @@ def take(levels: Iterator[Level], count: int = 512) -> list[Level]:
     return batch
 
 
+def level_ids(levels: Sequence[Level]) -> list[str]:
+    """The ids of levels of any sizes, faster than one by one.
+
+    >>> level_ids([Level.parse("@$.")]) == [Level.parse(".$@").id]
+    True
+    """
+    found = np.empty(len(levels), object)
+    for indices, boards in group_by_shape([level.tokens for level in levels]):
+        found[indices] = ids(boards)
+    return list(found)
+
+
 def unique_levels(levels: Iterable[Level]) -> Iterator[Level]:
     """The first level of each puzzle; turned, mirrored and shifted copies have the same id.
 
@@ -291,10 +303,7 @@ def unique_levels(levels: Iterable[Level]) -> Iterator[Level]:
     seen: set[str] = set()
     remaining = iter(levels)
     while batch := take(remaining):
-        found = np.empty(len(batch), object)
-        for indices, boards in group_by_shape([level.tokens for level in batch]):
-            found[indices] = ids(boards)
-        for level, level_id in zip(batch, found, strict=True):
+        for level, level_id in zip(batch, level_ids(batch), strict=True):
             if level_id not in seen:
                 seen.add(level_id)
                 yield level

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -78,7 +79,7 @@ def corpus_info(
     from maskoban.boards.corpus import info, load
 
     described = info(load(boards))
-    print(json.dumps(described.as_dict()) if as_json else described)
+    print(json.dumps(asdict(described)) if as_json else described)
 
 
 @corpus.command("synth")
