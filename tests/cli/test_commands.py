@@ -489,7 +489,7 @@ def test_in_a_log_long_work_tells_how_far_it_is(
     assert capsys.readouterr().err == "making boards: 2,000 of 4,000\nmaking boards: 4,000 of 4,000\n"
 
 
-def test_levels_are_picked_while_they_are_converted(collection: Path, tmp_path: Path) -> None:
+def test_levels_are_filtered_while_they_are_converted(collection: Path, tmp_path: Path) -> None:
     assert maskoban("convert", collection, tmp_path / "good.sok", "--only-solvable").returncode == 0
     assert [level.title for level in read(tmp_path / "good.sok")] == ["Two steps"]
     assert (

@@ -208,14 +208,14 @@ def test_what_fills_up_a_batch_changes_nothing() -> None:
         for p in network.parameters():
             p.add_(torch.randn_like(p) * 0.1)
     where = torch.from_numpy(positions(5, 6)).repeat(2, 1)
-    tokens, told = torch.randint(0, 8, (2, 12)), torch.tensor([[5, 6, 2, 0, 1], [0, 0, 0, 3, 0]])
+    tokens, numbers = torch.randint(0, 8, (2, 12)), torch.tensor([[5, 6, 2, 0, 1], [0, 0, 0, 3, 0]])
     filled_tokens = torch.cat([tokens, torch.randint(0, 8, (2, 9))], dim=1)
     filled_where = torch.cat([where, torch.full((2, 9), NOWHERE)], dim=1)
     for module in (network.train(), network.eval()):
-        exact = module(tokens, where=where, conditions=told)
-        filled = module(filled_tokens, where=filled_where, conditions=told)
+        exact = module(tokens, where=where, conditions=numbers)
+        filled = module(filled_tokens, where=filled_where, conditions=numbers)
         torch.testing.assert_close(filled[:, :12], exact, rtol=1e-4, atol=1e-5)
-        other = module(tokens, where=where, conditions=torch.zeros_like(told))
+        other = module(tokens, where=where, conditions=torch.zeros_like(numbers))
         assert (other - exact).abs().amax((1, 2)).min() > TOLERANCE
 
 

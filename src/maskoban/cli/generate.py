@@ -56,8 +56,8 @@ def generate(
     the first boards of the seed's sequence that match are kept. Into a pipe, boards
     are written as a level file.
 
-    A conditional model draws boards of any --size from 5x5 to 16x16. For it, --boxes
-    and --difficulty are conditions: it draws such boards, as far as it obeys them,
+    A conditional model samples boards of any --size from 5x5 to 16x16. For it, --boxes
+    and --difficulty are conditions: it samples such boards, as far as it obeys them,
     and only --only-solvable filters.
 
     Keys of --json: index (counted from 0), seed, number (in the seed's sequence),

@@ -155,7 +155,7 @@ class Output:
         self.flush()
 
     def warn(self, warning: FileError) -> None:
-        """Print a warning about a level file to standard error, and with --json as a line of its own."""
+        """Print a warning about a level file to standard error, and with --json also as a line of the output."""
         self.warnings += 1
         complain(str(warning))
         if self.as_json:

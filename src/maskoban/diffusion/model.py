@@ -64,7 +64,7 @@ class Model:
 
     @property
     def conditional(self) -> bool:
-        """Whether the model draws boards of many sizes, and takes boxes and difficulty as conditions."""
+        """Whether the model samples boards of many sizes, and takes boxes and difficulty as conditions."""
         return isinstance(self.denoiser, Conditioned)
 
     def given(
@@ -73,7 +73,7 @@ class Model:
     ) -> Model:  # fmt: skip
         """The model for boards of this size (height, width), with these conditions; None leaves one to the model.
 
-        Without a size, a conditional model draws the one most frequent in its corpus. Other models have one size and
+        Without a size, a conditional model samples the one most frequent in its corpus. Other models have one size and
         no conditions.
 
         >>> from maskoban.diffusion.loading import load
@@ -91,8 +91,8 @@ class Model:
                 return self
             return Model(denoiser, self.card, self.folder, self.critic, self._load_int8)
         if size not in (None, (self.height, self.width)):
-            own, asked = f"{self.height}x{self.width}", "x".join(map(str, size or ()))
-            raise MaskobanError(f"model {self.name!r} samples {own} boards; expected size {own}, got {asked}")
+            own, other = f"{self.height}x{self.width}", "x".join(map(str, size or ()))
+            raise MaskobanError(f"model {self.name!r} samples {own} boards; expected size {own}, got {other}")
         if (boxes, difficulty, corpus) != (None, None, None):
             raise MaskobanError(f"model {self.name!r} has no conditions; filter its boards instead")
         return self

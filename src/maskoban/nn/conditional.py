@@ -81,10 +81,10 @@ class ConditionalNetwork(TransformerNetwork):
         rows = conditions + self.first
         if self.training:  # as in embed: no scatter in the gradient
             one_hot = rows[..., None] == torch.arange(len(self.condition), device=rows.device)
-            told = one_hot.to(self.dtype) @ self.condition.to(self.dtype)
+            given = one_hot.to(self.dtype) @ self.condition.to(self.dtype)
         else:
-            told = F.embedding(rows, self.condition.to(self.dtype))
-        given = rms_norm(torch.cat([told, self.embed(tokens, self.token.weight)], dim=1))
+            given = F.embedding(rows, self.condition.to(self.dtype))
+        given = rms_norm(torch.cat([given, self.embed(tokens, self.token.weight)], dim=1))
         nowhere = torch.full_like(conditions, NOWHERE)
         rotary = self.rotary[:, torch.cat([nowhere, where], dim=1)][:, :, None]  # (2, boards, 1, all, half)
         there = torch.cat([torch.ones_like(conditions, dtype=torch.bool), where != NOWHERE], dim=1)[

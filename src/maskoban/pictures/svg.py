@@ -146,7 +146,7 @@ def _board(tokens: Tokens, marks: Sequence[Mark]) -> str:
 def _mark(mark: Mark) -> str:
     drawn = shapes_svg(mark.shapes())
     if mark.text:
-        # Browsers round letters smaller than a unit, so the text has a scale of its own: 100 units a cell.
+        # Browsers round letters smaller than a unit, so the text is scaled apart: 100 units a cell.
         size, middle = 100 * Mark.TEXT_SIZE, 100 * Mark.TEXT_MIDDLE
         place = f'x="50" y="{middle + 0.35 * size:g}" font-size="{size:g}" transform="scale(0.01)"'
         drawn += f'<text {place} {_FONT} fill="{palette.MARK_TEXT}">{escape(mark.text)}</text>'

@@ -172,7 +172,7 @@ class MixedBatches:
 class MixedLoss:
     """The loss of a conditional network on a batch, corruption included, as ``TrainingLoss`` for one size.
 
-    Of each board ceil(t / T * cells) of its own cells are masked, and each condition is dropped with probability
+    Of each board ceil(t / T * cells) cells are masked, and each condition is dropped with probability
     ``condition_dropout``, so that any subset can be given when sampling.
     """
 
