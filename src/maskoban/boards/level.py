@@ -179,7 +179,8 @@ def board(tokens: ArrayLike) -> Tokens:
     except ValueError:
         raise MaskobanError("a board is a two-dimensional array; its rows have different lengths") from None
     if array.ndim != 2 or array.dtype.kind not in "iu":
-        raise MaskobanError(f"a board is a two-dimensional array of whole numbers, not {_described(array)}")
+        kind = f"{array.ndim}-dimensional {array.dtype}"
+        raise MaskobanError(f"a board is a two-dimensional array of whole numbers, not {kind}")
     if not all(1 <= side <= MAX_LEVEL_SIDE for side in array.shape):
         raise MaskobanError(
             f"a board of {array.shape[0]}x{array.shape[1]}; expected 1x1 to {MAX_LEVEL_SIDE}x{MAX_LEVEL_SIDE}"
@@ -189,10 +190,6 @@ def board(tokens: ArrayLike) -> Tokens:
     frozen = array.astype(np.uint8)
     frozen.flags.writeable = False
     return frozen
-
-
-def _described(array: np.ndarray) -> str:
-    return f"{array.ndim}-dimensional {array.dtype}"
 
 
 def one_line(name: str, text: str) -> str:

@@ -24,7 +24,8 @@ from maskoban.solving.solver import Limits, Results, solve_many
 #: The search for the guided effort stops after so many states in each of the eight symmetries.
 GUIDED_STATES = 5_000
 
-_SOLVABLE_OR_UNKNOWN = [Results.VERDICTS.index(verdict) for verdict in ("solved", "unknown")]
+#: The verdicts of boards that may be solvable, as numbers.
+MAYBE_SOLVABLE = [Results.VERDICTS.index(verdict) for verdict in ("solved", "unknown")]
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ def guided_efforts(
         for number, turned in enumerate(symmetries(stack), 1):
             limits = Limits(states=GUIDED_STATES)
             results = solve_many(np.ascontiguousarray(turned), "any", threads, limits, solutions=False)
-            solvable &= np.isin(results.verdicts, _SOLVABLE_OR_UNKNOWN)
+            solvable &= np.isin(results.verdicts, MAYBE_SOLVABLE)
             logs += np.log(np.maximum(results.expanded, 1))
             report(done + len(stack) * number // 8, len(boards))
         done += len(stack)
