@@ -141,13 +141,12 @@ class TorchConditional:
     overlap = 1
 
     def __init__(
-        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear",
-        block: Block | None = None,
-    ) -> None:  # fmt: skip
+        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear"
+    ) -> None:
         self.network, self.steps, self.batch, self.schedule = network, steps, batch, schedule
         self.corpora, self.device = network.corpora, network.head.device
         self._fill = self.device.type == "cuda"
-        self._block = block or (torch.compile(network.block, dynamic=False) if self._fill else None)
+        self._block = torch.compile(network.block, dynamic=False) if self._fill else None
 
     @torch.no_grad()
     def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:

@@ -97,7 +97,6 @@ def save_picture(
     path: str | Path,
     boards: Sequence[Tokens],
     captions: Sequence[str] | None = None,
-    marks: Sequence[Sequence[Mark]] | None = None,
 ) -> None:
     """Save one board alone, or several on a sheet with their captions, as ``.png`` or ``.svg``.
 
@@ -110,9 +109,9 @@ def save_picture(
     """
     check_picture(path)
     alone = len(boards) == 1 and not captions
-    shown: tuple[Any, ...] = (boards[0], 32, marks[0] if marks else ())
+    shown: tuple[Any, ...] = (boards[0], 32)
     if not alone:
-        shown = (boards, captions, None, _largest_cell(boards, captions), marks)
+        shown = (boards, captions, None, _largest_cell(boards, captions))
     with atomic_file(path) as file:
         if Path(path).suffix.lower() == ".png":
             (board_image if alone else sheet)(*shown).save(file, "PNG")
