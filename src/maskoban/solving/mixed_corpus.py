@@ -24,11 +24,14 @@ from maskoban.boards.labelled import INFO, UNKNOWN, Labelled, concatenate, read_
 from maskoban.boards.synth import most_boxes, synthesize
 from maskoban.boards.tiles import Tokens, object_counts, tile_counts
 from maskoban.errors import MaskobanError
-from maskoban.solving.filters import FILTER_LIMITS
 from maskoban.solving.rating import DIFFICULTIES, difficulties
+from maskoban.solving.solver import Limits
 
 #: Boards of a part: some seconds on one core at the largest sizes.
 PART = 500
+
+#: The limits of the search that rates boards of 10x10 with four boxes.
+LIMITS = Limits(states=1_000_000)
 
 _SIZES = re.compile(r"(\d+)x(\d+)(?:-(\d+)x(\d+))?")
 _BOXES = re.compile(r"(\d+)(?:-(\d+))?")
@@ -155,7 +158,7 @@ def label(boards: Tokens, kind: int = 0, threads: int | None = None) -> Labelled
     """The labels of boards of one size."""
     boxes, _, _ = object_counts(tile_counts(boards))
     numbers = {"": UNKNOWN} | {word: number for number, word in enumerate(DIFFICULTIES)}
-    words = difficulties(boards, FILTER_LIMITS, threads)
+    words = difficulties(boards, LIMITS, threads)
     return Labelled(
         boards,
         boxes.astype(np.uint8),
