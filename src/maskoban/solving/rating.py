@@ -84,7 +84,7 @@ def rate(level: LevelLike, limits: Limits | None = None, quartiles: Quartiles | 
     """Rate one level.
 
     >>> from maskoban.boards import Level
-    >>> rate(Level.parse("######\\n#@$ .#\\n######")).difficulty
+    >>> rate(Level.parse("#####\\n#@$.#\\n#####")).difficulty
     'easy'
     """
     return rate_many([level], threads=1, limits=limits, quartiles=quartiles)[0]
@@ -148,7 +148,7 @@ def difficulties(
 ) -> list[str]:
     """The difficulty of every board by the reference of its size; empty where it is unknown.
 
-    >>> difficulties(np.array([[[2, 3, 1, 4]]], dtype=np.uint8))
+    >>> difficulties(np.array([[[2, 3, 4]]], dtype=np.uint8))
     ['easy']
     """
     plain = np.flatnonzero([reference.measure == "effort" for reference in references_of(boards)])
