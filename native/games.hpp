@@ -332,11 +332,11 @@ private:
         const int here = moved.here, there = moved.there, beyond = there + (there - here);
         if constexpr (kind == PLANES) {
             const Planes& planes = planes_[moved.key];
-            const auto change = [=](int k, int cell) {
-                observation[cell + planes.before[k]] = 0, observation[cell + planes.after[k]] = 1;
+            const auto change = [&planes](int k, std::uint8_t* cell) {
+                cell[planes.before[k]] = 0, cell[planes.after[k]] = 1;
             };
-            change(0, here), change(1, there);
-            if (move.pushed) change(2, beyond);
+            change(0, observation + here), change(1, observation + there);
+            if (move.pushed) change(2, observation + beyond);
         } else if constexpr (kind == BOXOBAN) {  // walls and goals never change
             observation[here] = 0, observation[there] = 1;
             if (move.pushed) observation[2 * cells_ + there] = 0, observation[2 * cells_ + beyond] = 1;
