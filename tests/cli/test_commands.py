@@ -21,12 +21,13 @@ from maskoban.boards.synth import synthesize
 from maskoban.cli.app import app, main
 from maskoban.cli.output import CHUNK, Output, progress_bar
 from maskoban.pictures import palette
-from maskoban.solving import solves
+from maskoban.solving import rate, solves
 from maskoban.solving.rating import guided_difficulty
 from maskoban.solving.reference import reference_of
 from tests.waiting import LIMIT
 
 EASY = Level.parse("######\n#@$ .#\n######")
+WORD = rate(EASY).difficulty
 WALLED = Level.parse("#######\n#@$#. #\n#######")
 HOPELESS = Level.parse("######\n#$ @.#\n######")
 NO_PLAYER = Level.parse("######\n# $ .#\n######")
@@ -492,10 +493,8 @@ def test_in_a_log_long_work_tells_how_far_it_is(
 def test_levels_are_picked_while_they_are_converted(collection: Path, tmp_path: Path) -> None:
     assert maskoban("convert", collection, tmp_path / "good.sok", "--only-solvable").returncode == 0
     assert [level.title for level in read(tmp_path / "good.sok")] == ["Two steps"]
-    assert (
-        maskoban("convert", collection, tmp_path / "one.npy", "--boxes", 1, "--difficulty", "easy").returncode
-        == 0
-    )
+    one = maskoban("convert", collection, tmp_path / "one.npy", "--boxes", 1, "--difficulty", WORD)
+    assert one.returncode == 0
     turned = [
         Level.parse("#####\n#@ $.#\n#####"),
         Level.parse("#####\n#.$ @#\n#####"),
@@ -644,7 +643,7 @@ def test_ctrl_c_while_modules_load_ends_with_130_and_no_word(module: str, tmp_pa
 
 
 def test_what_a_native_module_makes_of_ctrl_c_ends_with_130(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(*_: object) -> None:
+    def interrupted(*_: object, **__: object) -> None:
         raise ImportError("initialization failed") from KeyboardInterrupt()
 
     monkeypatch.setattr("maskoban.boards.stream", interrupted)

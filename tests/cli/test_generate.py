@@ -36,11 +36,12 @@ from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.diffusion.schedule import Schedule
 from maskoban.pictures import sheet
 from maskoban.pictures.gif import quantize
-from maskoban.solving import solve
+from maskoban.solving import rate, solve
 from maskoban.solving.filters import BoardFilter
 from tests.waiting import LIMIT
 
 SURE = Level.parse("########\n#@$ .  #\n#      #\n########").tokens[1:-1, 1:-1].ravel()
+WORD = rate(Level.parse("########\n#@$ .  #\n#      #\n########")).difficulty
 OPEN = [2, *range(6, 12)]
 LOGITS = np.full((12, 7), -30, np.float32)
 LOGITS[np.arange(12), SURE] = LOGITS[OPEN, WALL] = 0
@@ -89,7 +90,7 @@ def open_way(level: Level) -> bool:
 
 def caption_of(level: Level) -> str:
     if open_way(level):
-        return "solved, easy\n2 pushes, effort 2"
+        return f"solved, {WORD}\n2 pushes, effort 2"
     return "unsolvable\na box stands on a dead cell"
 
 
@@ -104,7 +105,7 @@ def test_boards_go_into_a_pipe_as_a_level_file_with_the_judgement_in_comments(tm
     heads = [line for line in shown.stdout.splitlines() if line.startswith(";")]
     for index, (head, level) in enumerate(zip(heads, generated, strict=True)):
         judged = (
-            "solved, easy, 2 pushes, effort 2"
+            f"solved, {WORD}, 2 pushes, effort 2"
             if open_way(level)
             else "unsolvable, a box stands on a dead cell"
         )
@@ -119,19 +120,19 @@ def test_json_has_the_promised_keys() -> None:
     found = run_json("generate", "-n", 5, "--seed", SEED)
     keys = ["index", "seed", "number", "board", "id", "verdict", "reason"]
     keys += ["effort", "pushes", "moves", "box_changes", "box_lines", "word", "limit_hit"]
-    keys += ["decomposed_effort", "boxes_at_once", "decomposed_word"]
+    keys += ["decomposed_effort", "boxes_at_once", "decomposed_word", "guided_effort", "reference"]
     assert all(list(row) == keys for row in found)
     for number, (row, level) in enumerate(zip(found, MODEL.generate(5, SEED), strict=True)):
         assert (row["index"], row["seed"], row["number"]) == (number, SEED, number)
         assert (row["board"], row["id"]) == (str(level), level.id)
         assert row["verdict"] == ("solved" if open_way(level) else "unsolvable")
-        assert (row["pushes"], row["word"]) == ((2, "easy") if open_way(level) else (None, None))
+        assert (row["pushes"], row["word"]) == ((2, WORD) if open_way(level) else (None, None))
 
 
 def test_filters_keep_the_first_of_the_sequence_that_pass() -> None:
     everything = MODEL.generate(20, SEED)
     wanted = [number for number, level in enumerate(everything) if open_way(level)][:3]
-    for options in (["--only-solvable"], ["--difficulty", "easy"]):
+    for options in (["--only-solvable"], ["--difficulty", WORD]):
         found = run_json("generate", "-n", 3, "--seed", SEED, "--boxes", 1, *options)
         assert [row["number"] for row in found] == wanted
         assert [row["index"] for row in found] == [0, 1, 2]
@@ -247,7 +248,7 @@ def test_a_picture_carries_verdicts(tmp_path: Path) -> None:
     run("generate", "-n", 5, "--seed", SEED, "--picture", tmp_path / "sheet.svg")
     generated = (tmp_path / "sheet.svg").read_text()
     solved = sum(map(open_way, MODEL.generate(5, SEED)))
-    assert generated.count(">solved, easy<") == generated.count(">2 pushes, effort 2<") == solved
+    assert generated.count(f">solved, {WORD}<") == generated.count(">2 pushes, effort 2<") == solved
     assert generated.count(">unsolvable<") == 5 - solved
 
 
