@@ -301,6 +301,7 @@ LEFT_OUT = {
     "nothing": 0,
     "relaxed game": 4,
     "corrals": 8,
+    "assignment": 32,
     "plan from outside": 2,
     "plan from starts": 16,
     "feature search": 2 | 16,

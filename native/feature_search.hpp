@@ -10,6 +10,7 @@
 #include <queue>
 #include <random>
 
+#include "assignment.hpp"
 #include "best_first.hpp"
 #include "corrals.hpp"
 #include "features.hpp"
@@ -20,7 +21,7 @@ class FeatureSearch {
 public:
     FeatureSearch(const Maze& maze, Plan plan, Memory& memory, Budget& budget)
         : maze_(maze), memory_(memory), budget_(budget), field_(maze), freezing_(maze), relaxed_(maze),
-          corrals_(maze, memory), features_(maze, plan, memory, budget), k_(maze.start.size()), nodes_(memory), boxes_(memory), moves_(memory) {
+          corrals_(maze, memory), assignment_(maze, memory), features_(maze, plan, memory, budget), k_(maze.start.size()), nodes_(memory), boxes_(memory), moves_(memory) {
         std::mt19937_64 random(1);
         for (int c = 0; c < maze.cells; ++c) box_keys_.push_back(random()), player_keys_.push_back(random());
     }
@@ -146,6 +147,7 @@ private:
         const auto index = static_cast<std::uint32_t>(nodes_.size());
         weight = std::min(weight, 0xFFFF);
         if (!note({key, parent, 0, 0, 0, static_cast<std::uint16_t>(weight), player, by}, boxes)) return;
+        if (budget_.uses(ASSIGNMENT) && assignment_.dead(boxes)) return;
         if (budget_.uses(CORRALS) && corrals_.dead(boxes, player)) return;
         if (budget_.uses(RELAXED_GAME) && lost(boxes, player)) return;
         field_.set(boxes);
@@ -284,11 +286,13 @@ private:
     }
 
     bool check_dead(Child& child, const std::vector<Cell>& boxes) {
-        if (child.checked || !budget_.uses(CORRALS)) return child.dead;
+        if (child.checked) return child.dead;
         std::vector<Cell> after = boxes;
         *std::find(after.begin(), after.end(), child.move.from) = child.move.to;
         child.checked = true;
-        return child.dead = corrals_.dead(after, maze_.next[child.move.to][std::countr_zero(child.move.sides)]);
+        const Cell player = maze_.next[child.move.to][std::countr_zero(child.move.sides)];
+        child.dead = (budget_.uses(ASSIGNMENT) && assignment_.dead(after)) || (budget_.uses(CORRALS) && corrals_.dead(after, player));
+        return child.dead;
     }
 
     const Maze& maze_;
@@ -298,6 +302,7 @@ private:
     Freezing freezing_;
     RelaxedGame relaxed_;
     Corrals corrals_;
+    Assignment assignment_;
     FeatureFinder features_;
     std::size_t k_;
     Pool<Node> nodes_;

@@ -21,7 +21,7 @@ from tests.solving.reference import judge
 from tests.solving.test_agreement import batches, made_boards, random_boards
 
 #: As native/outcome.hpp numbers them.
-BEST_FIRST, PLAN_FROM_OUTSIDE, RELAXED_GAME, CORRALS, PLAN_FROM_STARTS = 1, 2, 4, 8, 16
+BEST_FIRST, PLAN_FROM_OUTSIDE, RELAXED_GAME, CORRALS, PLAN_FROM_STARTS, ASSIGNMENT = 1, 2, 4, 8, 16, 32
 
 
 def planned(boards: Tokens, without: int = BEST_FIRST) -> list[tuple[str, str]]:
@@ -33,7 +33,7 @@ def planned(boards: Tokens, without: int = BEST_FIRST) -> list[tuple[str, str]]:
 
 
 def check(boards: Tokens, verdicts: list[str]) -> None:
-    for without in (BEST_FIRST, BEST_FIRST | RELAXED_GAME, BEST_FIRST | PLAN_FROM_OUTSIDE | CORRALS):
+    for without in (BEST_FIRST, BEST_FIRST | RELAXED_GAME, BEST_FIRST | PLAN_FROM_OUTSIDE | CORRALS | ASSIGNMENT):
         for board, verdict, (said, solution) in zip(boards, verdicts, planned(boards, without), strict=True):
             assert said == verdict, f"{said}, not {verdict}:\n{Level(board)}"
             assert verdict != "solved" or solves(board, solution), f"{solution}:\n{Level(board)}"
@@ -118,7 +118,7 @@ def test_both_searches_take_turns() -> None:
     assert Results.VERDICTS[alone["verdicts"][0]] == "unknown"
 
 
-RULES = {1: "freezing", 2: "corral", 4: "relaxed game"}
+RULES = {1: "freezing", 2: "corral", 4: "relaxed game", 8: "assignment"}
 
 
 def check_rules(boards: Tokens) -> set[str]:
