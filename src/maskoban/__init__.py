@@ -16,11 +16,11 @@ TYPE_CHECKING = False  # type checkers know the name; importing typing would tak
 if TYPE_CHECKING:
     from typing import Any
 
-    from maskoban.boards import Level as Level, read as read, write as write
-    from maskoban.diffusion.loading import load as load
-    from maskoban.errors import MaskobanError as MaskobanError
-    from maskoban.solving import Limits as Limits, rate as rate, solve as solve, solve_many as solve_many
-    from maskoban.solving.repair import repair as repair
+    from maskoban.boards import Level, read, write
+    from maskoban.diffusion.loading import load
+    from maskoban.errors import MaskobanError
+    from maskoban.solving import Limits, rate, solve, solve_many
+    from maskoban.solving.repair import repair
 
     __version__: str
 
@@ -53,7 +53,19 @@ _PARTS = {
     "training",
 }
 
-__all__ = ["__version__", *_HOMES]
+__all__ = [
+    "Level",
+    "Limits",
+    "MaskobanError",
+    "__version__",
+    "load",
+    "rate",
+    "read",
+    "repair",
+    "solve",
+    "solve_many",
+    "write",
+]
 
 
 def __getattr__(name: str) -> Any:

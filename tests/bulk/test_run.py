@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -272,10 +273,11 @@ def test_of_two_that_begin_at_once_one_is_refused(tmp_path: Path, monkeypatch: p
         assert (place.path / "job.json").exists()
 
 
-def test_strange_files_are_refused(dataset: Path, dice: str) -> None:
+@pytest.mark.parametrize("name", ["holiday.jpg", "seed-²-0.parquet"])
+def test_strange_files_are_refused(dataset: Path, dice: str, name: str) -> None:
     (dataset / "manifest.json").unlink()
-    (dataset / "data" / "holiday.jpg").touch()
-    with pytest.raises(MaskobanError, match=r"holiday\.jpg: expected only shards of this dataset"):
+    (dataset / "data" / name).touch()
+    with pytest.raises(MaskobanError, match=rf"{re.escape(name)}: expected only shards of this dataset"):
         make(JOB, dataset, dice)
 
 

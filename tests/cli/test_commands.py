@@ -213,6 +213,7 @@ def test_rate_by_the_quarters_of_a_corpus(tmp_path: Path) -> None:
     _, found = run_json("rate", tmp_path / "levels.npz", "--corpus", tmp_path / "levels.npz")
     for key in ("word", "decomposed_word"):
         assert {row[key] for row in found} == {"easy", "medium", "hard", "expert"}
+    assert {row["reference"] for row in found} == {str(tmp_path / "levels.npz")}
 
 
 def test_convert_by_decomposed_difficulty(tmp_path: Path) -> None:

@@ -483,6 +483,12 @@ def test_a_packed_corpus_is_named_after_its_folder(tmp_path: Path, monkeypatch: 
     assert "need the name of a file" in run("corpus", "pack", "-", code=2).stderr
 
 
+@pytest.mark.parametrize("boxes", ["9" * 5000, "²", "1-2", ""])
+def test_a_single_file_wants_one_number_of_boxes(tmp_path: Path, boxes: str) -> None:
+    said = run("corpus", "synth", tmp_path / "made.npz", "-n", 1, "--boxes", boxes, code=2).stderr
+    assert said.startswith("maskoban: --boxes: expected a number, got ")
+
+
 def test_a_corpus_that_is_nowhere_is_said(tmp_path: Path) -> None:
     said = run("corpus", "info", "medium", code=2, MASKOBAN_CACHE=str(tmp_path)).stderr
     assert said.startswith("maskoban: no corpus 'medium'")

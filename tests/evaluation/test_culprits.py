@@ -7,8 +7,7 @@ import pytest
 
 from maskoban.boards import WALL
 from maskoban.errors import MaskobanError
-from maskoban.evaluation import measure_culprits, mend
-from maskoban.evaluation.measures.culprits import culprit_probabilities
+from maskoban.evaluation import culprit_probabilities, measure_culprits, mend
 from maskoban.solving import solve_many
 
 from .boards import ONE_WALL, SOLVABLE, TWO_WALLS, drawn

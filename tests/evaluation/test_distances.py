@@ -11,9 +11,13 @@ import pytest
 from maskoban import _core
 from maskoban.boards import Level, Tokens
 from maskoban.errors import MaskobanError
-from maskoban.evaluation import measure_distances, nearest_distances, without_player
-from maskoban.evaluation.measures.distances import training_levels
-from maskoban.evaluation.measures.share import share_of
+from maskoban.evaluation import (
+    measure_distances,
+    nearest_distances,
+    share_of,
+    training_levels,
+    without_player,
+)
 
 from .boards import SOLVABLE, drawn, scribbles
 

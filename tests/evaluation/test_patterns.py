@@ -10,8 +10,15 @@ import pytest
 
 from maskoban.boards import Tokens
 from maskoban.errors import MaskobanError
-from maskoban.evaluation import count_patterns, measure_patterns, pattern_jsd
-from maskoban.evaluation.measures.patterns import Patterns, divergence, fit_exponent, pattern_curve
+from maskoban.evaluation import (
+    Patterns,
+    count_patterns,
+    divergence,
+    fit_exponent,
+    measure_patterns,
+    pattern_curve,
+    pattern_jsd,
+)
 
 from .boards import scribbles
 

@@ -9,7 +9,7 @@ import pytest
 
 from maskoban.boards import read_boards
 from maskoban.boards.synth import synthesize
-from maskoban.evaluation.measures.patterns import fit_exponent
+from maskoban.evaluation import fit_exponent
 from maskoban.evaluation.reference import (
     SHIPPED,
     Reference,

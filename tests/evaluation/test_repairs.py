@@ -8,8 +8,7 @@ import numpy as np
 
 from maskoban.boards import FLOOR, Tokens
 from maskoban.boards.synth import synthesize
-from maskoban.evaluation import measure_repairs, mend
-from maskoban.evaluation.measures.repairs import Mending
+from maskoban.evaluation import Mending, measure_repairs, mend
 from maskoban.solving import Limits, interior_walls, solve, solve_many
 
 from .boards import HOPELESS, NO_PLAYER, ONE_WALL, SOLVABLE, TWO_WALLS, drawn

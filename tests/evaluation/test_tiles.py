@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from maskoban.errors import MaskobanError
-from maskoban.evaluation.measures.patterns import count_tiles
+from maskoban.evaluation import count_tiles
 
 from .boards import SOLVABLE, drawn, scribbles
 

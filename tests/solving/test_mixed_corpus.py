@@ -93,13 +93,13 @@ def test_other_settings_and_other_files_are_refused(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "mix" / "corpus.json").read_text())["files"] == {"6x6.npz": 2}
 
 
-@pytest.mark.parametrize("text", ["5", "4x5", "5x17", "9x9-8x9", "5x5-", "axb"])
+@pytest.mark.parametrize("text", ["5", "4x5", "5x17", "9x9-8x9", "5x5-", "axb", "9" * 5000 + "x5"])
 def test_wrong_sizes(text: str) -> None:
     with pytest.raises(MaskobanError, match="sizes: expected"):
         parse_sizes(text)
 
 
-@pytest.mark.parametrize("text", ["0", "9", "3-2", "1-9", "many"])
+@pytest.mark.parametrize("text", ["0", "9", "3-2", "1-9", "many", "9" * 5000, "²"])
 def test_wrong_boxes(text: str) -> None:
     with pytest.raises(MaskobanError, match="boxes: expected"):
         parse_boxes(text)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import io
 import socket
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import numpy as np
 import pytest
 
 from maskoban.studio import limits
@@ -21,10 +24,18 @@ RLE_BOMB = (f"{ONE}\n\n" + ("Solution:\n" + "64r" * 1500 + "\n\n") * 10) * 5
 # The author above the first board is the author of every level.
 AUTHOR_BOMB = "Author: " + "x" * 90_000 + "\n\n" + "#@#\n\n" * 9000
 
+
+def digits_bomb() -> str:
+    """An archive whose notes hold an integer of 5,000 digits, which Python refuses to read."""
+    notes = np.frombuffer(b'{"level":' + b"1" * 5000 + b"}", np.uint8)
+    np.savez_compressed(out := io.BytesIO(), boards=np.zeros((1, 1, 1), np.uint8), notes=notes)
+    return base64.b64encode(out.getvalue()).decode()
+
+
 # what is sent to which address; the status, and words of the sentence
 HOSTILE: list[tuple[str, str, Any, int, str]] = [
-    ("65 rows", "solve", {"board": "#\n" * 65 + "@"}, 422, "more than 64 rows"),
-    ("a row of 65 cells", "solve", {"board": "#" * 65}, 422, "a row of 65 cells"),
+    ("201 rows", "solve", {"board": "#\n" * 200 + "@"}, 422, "more than 200 rows"),
+    ("a row of 201 cells", "solve", {"board": "#" * 201}, 422, "a row of 201 cells"),
     ("a huge board", "solve", {"board": "#" * 100_000}, 422, "at most 4224 characters"),
     ("an empty board", "solve", {"board": "   "}, 422, "an empty board"),
     ("a letter that is no tile", "solve", {"board": "#x#"}, 422, "should match pattern"),
@@ -46,14 +57,21 @@ HOSTILE: list[tuple[str, str, Any, int, str]] = [
     ("a board of a size the model cannot draw", "complete", {"board": "#?#"}, 422, "samples 10x10 boards"),
     ("three walls to take away", "repair", {"board": ONE, "walls": 3}, 422, "less than or equal to 2"),
     ("an RLE bomb", "convert", {"content": "999999999#\n@$."}, 422, "more than 64 cells in a row"),
-    ("a count of a million digits", "convert", {"content": "9" * 150_000 + "#"}, 422, "more than 64 cells"),
-    ("rows without end", "convert", {"content": "#|" * 10_000}, 422, "more than 64 rows"),
+    ("a count of a million digits", "convert", {"content": "9" * 150_000 + "#"}, 422, "no level in it"),
+    ("rows without end", "convert", {"content": "#@|" * 10_000}, 422, "no level in it"),
     ("an RLE bomb of solutions", "convert", {"content": RLE_BOMB}, 422, "letters once unpacked"),
     ("an author of every level", "convert", {"content": AUTHOR_BOMB}, 422, "letters once unpacked"),
     ("deep XML", "convert", {"content": "<a>" * 50_000}, 422, "content"),
     ("no level", "convert", {"content": "hello"}, 422, "no level in it"),
     ("no base64", "convert", {"content": "???", "encoding": "base64"}, 422, "not base64"),
     ("a broken archive", "convert", {"content": "UEsDBAAAAAA=", "encoding": "base64"}, 422, "content"),
+    (
+        "a number of 5,000 digits",
+        "convert",
+        {"content": digits_bomb(), "encoding": "base64"},
+        422,
+        "notes is not",
+    ),
     ("neither content nor levels", "convert", {}, 422, "either content or levels"),
     ("an unknown format", "convert", {"content": ONE, "to": "pdf"}, 422, "'xsb', 'sok'"),
     ("steps that do not solve", "picture", {"board": ONE, "format": "gif", "solution": "l"}, 422, "step 0"),
@@ -78,6 +96,13 @@ def test_hostile_input_is_refused_with_a_sentence(
     refusal = answer.json()
     assert set(refusal) == {"error", "message"}
     assert words in refusal["message"]
+
+
+@pytest.mark.parametrize("board", ["#\n" * 64 + "@", "#" * 64 + "@"], ids=["65 rows", "65 columns"])
+def test_a_board_that_is_not_searched_is_malformed(known: str, board: str) -> None:
+    answer = httpx.post(f"{known}/api/solve", json={"board": board}, timeout=PATIENCE).json()
+    assert answer["verdict"] == "malformed"
+    assert answer["reason"].endswith("is larger than 64 x 64")
 
 
 def raw(known: str, request: bytes) -> str:

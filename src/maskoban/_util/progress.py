@@ -29,6 +29,7 @@ def bar(doing: str, wanted: bool = True, console: Console | None = None) -> Iter
 
     columns = TextColumn(doing), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = console or Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, redirect_stdout=False) as shown:
+    # In a log the last state of the bar stays; on a terminal the bar goes away.
+    with Progress(*columns, console=console, transient=console.is_terminal, redirect_stdout=False) as shown:
         task = shown.add_task(doing, total=None)
         yield lambda done, total: shown.update(task, completed=done, total=total)

@@ -193,7 +193,7 @@ def _indices_there(job: Job, dataset: Dataset) -> list[int]:
     indices = []
     for path in sorted(dataset.data.iterdir()):
         parts = path.stem.rsplit("-", 2)
-        index = int(parts[1]) // job.shard_size if len(parts) == 3 and parts[1].isdigit() else 0
+        index = int(parts[1]) // job.shard_size if len(parts) == 3 and parts[1].isdecimal() else 0
         if path.name != job.shard(index).name:
             raise MaskobanError(f"{path}: expected only shards of this dataset in the folder")
         indices.append(index)

@@ -131,7 +131,7 @@ def corpus_synth(
         return
     if add:
         raise MaskobanError("--add needs --sizes: a single file has no labels")
-    if not boxes.isdigit():
+    if not (boxes.isdecimal() and len(boxes) < 5):
         raise MaskobanError(f"--boxes: expected a number, got {boxes!r}; a range needs --sizes")
     check_writable(out)
     with progress_bar("synthesizing") as on_progress:

@@ -9,7 +9,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -231,8 +231,9 @@ def chunks(file: str, doing: str, output: Output, strict: bool) -> Iterator[tupl
     columns = SpinnerColumn(), TextColumn(f"{doing} {{task.completed:,}} levels done"), TimeElapsedColumn()
     levels = stream(file, strict=strict, on_warning=output.warn)
     done, size = 0, 1
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal,
-                  redirect_stdout=False) as shown:  # fmt: skip
+    shown = Progress(*columns, console=console, transient=True, redirect_stdout=False)
+    # Off a terminal it never starts: older versions of rich end even a disabled one with an empty line.
+    with shown if console.is_terminal else nullcontext():
         task = shown.add_task(doing, total=None)
         while chunk := take(levels, size):
             yield done, chunk

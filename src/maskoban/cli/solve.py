@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -205,6 +206,8 @@ def rate(
     for first, levels in chunks(file, "rating", output, searching.strict):
         ratings = rate_many(levels, threads, limits, quartiles)
         for index, (level, rating) in enumerate(zip(levels, ratings, strict=True), first):
+            if corpus is not None and rating.difficulty:
+                rating = replace(rating, reference=corpus)
             row = rating.as_json()
             shown = (
                 "effort",

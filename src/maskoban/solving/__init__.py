@@ -1,30 +1,46 @@
 """Solve, rate, repair and filter boards, and replay and shorten solutions."""
 
-from maskoban.solving.filters import BoardFilter as BoardFilter
-from maskoban.solving.optimize import optimize as optimize, optimize_many as optimize_many
-from maskoban.solving.rating import (
-    Rating as Rating,
-    difficulty_of as difficulty_of,
-    rate as rate,
-    rate_many as rate_many,
-)
-from maskoban.solving.repair import (
-    Repair as Repair,
-    interior_walls as interior_walls,
-    repair as repair,
-    repair_many as repair_many,
-)
-from maskoban.solving.replay import (
-    IllegalStepError as IllegalStepError,
-    count as count,
-    play as play,
-    solves as solves,
-)
+from maskoban.solving.filters import BoardFilter
+from maskoban.solving.optimize import optimize, optimize_many
+from maskoban.solving.rating import Rating, difficulty_for, difficulty_of, rate, rate_many
+from maskoban.solving.repair import Repair, interior_walls, repair, repair_many
+from maskoban.solving.replay import Counts, IllegalStepError, count, play, pushing_sessions, solves
 from maskoban.solving.solver import (
-    Limits as Limits,
-    Result as Result,
-    Results as Results,
-    dead_cells as dead_cells,
-    solve as solve,
-    solve_many as solve_many,
+    LevelLike,
+    LimitHit,
+    Limits,
+    Result,
+    Results,
+    dead_cells,
+    solve,
+    solve_many,
 )
+
+__all__ = [
+    "BoardFilter",
+    "Counts",
+    "IllegalStepError",
+    "LevelLike",
+    "LimitHit",
+    "Limits",
+    "Rating",
+    "Repair",
+    "Result",
+    "Results",
+    "count",
+    "dead_cells",
+    "difficulty_for",
+    "difficulty_of",
+    "interior_walls",
+    "optimize",
+    "optimize_many",
+    "play",
+    "pushing_sessions",
+    "rate",
+    "rate_many",
+    "repair",
+    "repair_many",
+    "solve",
+    "solve_many",
+    "solves",
+]

@@ -33,8 +33,8 @@ PART = 500
 #: The limits of the search that rates boards of 10x10 with four boxes.
 LIMITS = Limits(states=1_000_000)
 
-_SIZES = re.compile(r"(\d+)x(\d+)(?:-(\d+)x(\d+))?")
-_BOXES = re.compile(r"(\d+)(?:-(\d+))?")
+_SIZES = re.compile(r"(\d{1,4})x(\d{1,4})(?:-(\d{1,4})x(\d{1,4}))?")
+_BOXES = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?")
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,12 @@
-"""Files made to cost time or memory: linear time, bounded memory, and an end even if the input has none."""
+"""Files made to cost time or memory: linear time, bounded memory, and an end even if the input has none.
+
+Time is guarded twice: the lines of Python that reading runs are counted, which needs no clock; and the CPU times of
+large inputs are compared, for what regular expressions and other C code do inside one line.
+"""
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import json
 import os
@@ -12,11 +17,12 @@ import tracemalloc
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 import pytest
 
-from maskoban.boards import Level, Source, detect, files, read, read_boards, stream, take
+from maskoban.boards import FORMATS, Level, Source, detect, files, read, read_boards, stream, take
 from maskoban.boards.formats.xml import read_slc
 from maskoban.errors import FileError, MaskobanError
 
@@ -44,7 +50,7 @@ def blocks(notes):
 
 BOARD = np.zeros((1, 1, 1), np.uint8)
 
-#: Inputs of a size that grows with n. Reading four times as much may take about four times as long.
+#: Inputs of a size that grows with n, for every reader.
 GROWING: dict[str, Callable[[int], bytes]] = {
     "comment-end and blanks": lambda n: b"#@#\ncomment-end" + b" " * n + b"x",
     "comment and blanks": lambda n: b"#@#\ncomment" + b" " * n + b"x",
@@ -100,38 +106,102 @@ GROWING: dict[str, Callable[[int], bytes]] = {
     ),
     "npz: digits": lambda n: npz(boards=BOARD, notes=as_array('{"level":' + "1" * n + "}")),
     "npz: newlines in a comment of earlier versions": lambda n: blocks({"comment": ["\n" * n]}),
+    "npz: boards of two sizes": lambda n: written("npz", rooms(n // 16)),
+    "npz: solutions": lambda n: written("npz", rooms(1, solutions=("R" * min(n, 10_000),) * 20)),
+    "npz: notes": lambda n: written("npz", rooms(n // 32, title="x")),
+    "npz: other arrays": lambda n: npz(boards=BOARD, **{f"a{i}": BOARD for i in range(n // 32)}),
+    "npy: boards": lambda n: npy(np.zeros((n, 1, 1), np.uint8)),
+    "npy: boards of wide numbers in Fortran order": lambda n: npy(np.zeros((n // 8, 2, 2), np.int64, "F")),
+    "npy: blanks in the header": lambda n: header("|u1", False, (1, 1, 1))[:10] + b" " * n,
+    "XML: levels": lambda n: written("slc", rooms(n // 32, title="x", solutions=("R",))),
+    "levels": lambda n: written("sok", rooms(n // 32, title="x", author="y", comment="z", solutions=("R",))),
 }
+
+
+def written(format: str, levels: list[Level]) -> bytes:
+    FORMATS[format].write(out := io.BytesIO(), levels)
+    return out.getvalue()
+
+
+def rooms(n: int, **known) -> list[Level]:
+    """Levels of two sizes in turn."""
+    two = [Level.parse(text).tokens for text in ("#@$.#", "#@ $.#")]
+    return [Level(two[i % 2], **known) for i in range(n)]
+
+
+def npy(boards: np.ndarray) -> bytes:
+    np.save(out := io.BytesIO(), boards)
+    return out.getvalue()
 
 
 def xml(inside: str) -> bytes:
     return f"<SokobanLevels>{inside}</SokobanLevels>".encode()
 
 
+def read_all(data: bytes) -> None:
+    """Read in all ways that the format has."""
+    format = detect(data[:4096])
+    for strict in (False, True):
+        for reader in (format.read, format.read_boards, format.has_metadata):
+            source = Source(io.BytesIO(data), "file", strict=strict, on_warning=lambda _: None)
+            with suppress(MaskobanError):
+                found = reader(source) if reader else ()
+                deque([found] if isinstance(found, bool) else found, maxlen=0)
+
+
+def steps(data: bytes) -> int:
+    """Calls, lines and returns of Python while a file is read."""
+    count = 0
+
+    def trace(*_: object) -> Callable[..., Any]:
+        nonlocal count
+        count += 1
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        read_all(data)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def grows_too_fast(make: Callable[[int], bytes]) -> bool:
+    """Whether twice the input takes more than twice as many more steps: 4 times if quadratic; 3 is between."""
+    small, middle, large = (steps(make(n)) for n in (500, 1000, 2000))
+    return large - middle > 3 * (middle - small) + 2000
+
+
+@pytest.mark.parametrize("make", GROWING.values(), ids=GROWING)
+def test_steps_grow_no_faster_than_the_input(make):
+    read_all(make(500))  # what is loaded or cached once
+    assert not grows_too_fast(make)
+
+
+def test_a_quadratic_reader_is_found(monkeypatch):
+    def quadratic(source: Source):
+        lines = source.file.read().split(b"\n")
+        yield from (Level([[0]]) for i in range(len(lines)) for _ in range(i) if lines[i] == b"a board")
+
+    monkeypatch.setitem(FORMATS._values, "xsb", dataclasses.replace(FORMATS["xsb"], read=quadratic))
+    assert grows_too_fast(lambda n: b"\n" * (n // 4))
+
+
 def cpu_seconds(data: bytes) -> float:
-    """CPU time of reading in all three ways, the best of three: other processes on the machine do not count."""
-    best = float("inf")
-    for _ in range(3):
-        started = time.process_time()
-        format = detect(data[:4096])
-        with suppress(MaskobanError):
-            deque(format.read(Source(io.BytesIO(data), "file")), maxlen=0)
-        if format.read_boards:
-            with suppress(MaskobanError):
-                deque(format.read_boards(Source(io.BytesIO(data), "file")), maxlen=0)
-        if format.has_metadata:
-            with suppress(MaskobanError):
-                format.has_metadata(Source(io.BytesIO(data), "file"))
-        best = min(best, time.process_time() - started)
-    return best
+    """CPU time of reading in all ways: other processes on the machine do not count."""
+    started = time.process_time()
+    read_all(data)
+    return time.process_time() - started
 
 
 @pytest.mark.parametrize("make", GROWING.values(), ids=GROWING)
 def test_time_grows_no_faster_than_the_input(make):
     """Eight times the input: 8 times the time if linear, 64 times if quadratic; 24 is between, far from both."""
-    small, large = make(15_000), make(120_000)
+    small, large = make(7_500), make(60_000)
     for _ in range(3):
         seconds = cpu_seconds(large)
-        if seconds < 0.05 or seconds < 24 * cpu_seconds(small):
+        if seconds < 0.05 or seconds < 24 * min(cpu_seconds(small) for _ in range(3)):
             return
     pytest.fail(f"8 times the input took {seconds / cpu_seconds(small):.0f} times as long")
 

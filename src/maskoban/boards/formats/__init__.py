@@ -1,14 +1,16 @@
 """File formats: one module a family, each registers its formats."""
 
 # The order is that of suffixes and names in help texts and messages.
-from maskoban.boards.formats import writing, xml, arrays  # noqa: F401
+from maskoban.boards.formats import writing, xml, arrays  # noqa: F401, I001
 from maskoban.boards.formats.registry import (
-    FORMATS as FORMATS,
-    Format as Format,
-    LevelFileWarning as LevelFileWarning,
-    Source as Source,
-    by_suffix as by_suffix,
-    detect as detect,
-    register as register,
-    suffixes as suffixes,
+    FORMATS,
+    Format,
+    LevelFileWarning,
+    Source,
+    by_suffix,
+    detect,
+    register,
+    suffixes,
 )
+
+__all__ = ["FORMATS", "Format", "LevelFileWarning", "Source", "by_suffix", "detect", "register", "suffixes"]
