@@ -46,6 +46,7 @@ Gap = tuple[list[Note], Board | None]
 def read_text(source: Source) -> Iterator[Level]:
     """The levels of a text file; few of them are in memory at a time.
 
+    >>> import io
     >>> [level.title for level in read_text(Source(io.BytesIO(b"; 7\\n###\\n#@#\\n###\\n"), "maze.xsb"))]
     ['7']
     """
