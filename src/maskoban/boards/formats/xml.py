@@ -228,7 +228,11 @@ class _Parser:
         elif name == "Comment":
             self.level.comment.append(text)
         elif name in ("Solution", "Savegame"):
-            moves = Moves("".join(text.split()), self._clean(self.name))
+            try:
+                moves = Moves("".join(text.split()), self._clean(self.name))
+            except MaskobanError as error:  # its name is too long, or not printable
+                self.level.problem = self.level.problem or self._error(str(error), column=False)
+                return
             (self.level.solutions if name == "Solution" else self.level.savegames).append(moves)
         elif self.others and name == "Title":
             self.level.title = self.level.title or text.strip()
