@@ -24,8 +24,7 @@ play: public/site.json
 	@echo "Play at http://localhost:$(PORT)/ (Ctrl-C ends the server)"
 	@$(DEMO)/bin/python -m http.server $(PORT) --bind 127.0.0.1 --directory public
 
-public/site.json: $(DEMO)/.installed
-	$(DEMO)/bin/pip install --quiet -c constraints.txt ".[site]"
+public/site.json: $(DEMO)/.installed-site
 	$(DEMO)/bin/maskoban site build public
 
 test: $(DEV)/.installed lint
@@ -66,6 +65,11 @@ $(DEMO)/bin/python $(DEV)/bin/python:
 $(DEMO)/.installed: $(DEMO)/bin/python $(NATIVE) $(CONTENT)
 	$(DEMO)/bin/pip install --quiet -c constraints.txt .
 	@touch $@
+
+# The same with what builds the site; installed alone, it compiles once.
+$(DEMO)/.installed-site: $(DEMO)/bin/python $(NATIVE) $(CONTENT)
+	$(DEMO)/bin/pip install --quiet -c constraints.txt ".[site]"
+	@touch $@ $(DEMO)/.installed
 
 # The package with its extras, editable, for tests.
 $(DEV)/.installed: $(DEV)/bin/python $(NATIVE)

@@ -301,9 +301,11 @@ LEFT_OUT = {
     "nothing": 0,
     "relaxed game": 4,
     "corrals": 8,
+    "assignment": 32,
     "plan from outside": 2,
     "plan from starts": 16,
-    "feature search": 2 | 16,
+    "search from the goals": 64,
+    "feature search": 2 | 16 | 64,
     "search over pushes": 1,
 }
 

@@ -25,7 +25,7 @@ import numpy as np
 from maskoban.boards.corpus import load
 from maskoban.boards.tiles import WALL, Tokens
 from maskoban.errors import MaskobanError
-from maskoban.training.config import parse_settings, preset_named
+from maskoban.training.config import PRESETS, parse_settings
 from maskoban.training.options import TrainOptions
 
 #: What a probe changes, by its name, after the preset it starts from. "4x3" is 4 blocks run 3 times.
@@ -67,7 +67,7 @@ def probe(name: str, corpus: Tokens, held_out: Tokens, a: argparse.Namespace) ->
     settings = parse_settings(
         [*changes, *a.set, f"steps={a.steps}", f"sample_every={10 * a.steps}", "sample_boards=1"]
     )
-    preset = dataclasses.replace(preset_named(base), **settings)
+    preset = dataclasses.replace(PRESETS[base], **settings)
     options = TrainOptions(device=a.device, quiet=True, save_every=10**9)
     trainer = Trainer(preset, corpus, held_out, a.out / "runs" / name, options)
     trainer.run()

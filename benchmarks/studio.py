@@ -41,7 +41,7 @@ SEEDS = 4
 
 @dataclass
 class Tally:
-    """What the clients met."""
+    """What the clients saw."""
 
     statuses: Counter[str] = field(default_factory=Counter)
     seconds: dict[str, list[float]] = field(default_factory=lambda: {"solve": [], "generate": []})

@@ -21,7 +21,7 @@ void search_any(const Board<N>& board, Memory& memory, Budget& budget, Outcome& 
     Standing pushing = Standing::FULL;
     if (budget.uses(BEST_FIRST)) pushing = best_first.run(FIRST, outcome);
     if (pushing == Standing::RUNNING || pushing == Standing::FULL) {
-        const Maze maze = make_maze(board);
+        const Maze maze = make_maze(board), backward = backwards(maze);
         struct Planned {
             FeatureSearch search;
             Standing standing = Standing::RUNNING;
@@ -29,6 +29,7 @@ void search_any(const Board<N>& board, Memory& memory, Budget& budget, Outcome& 
         std::deque<Planned> planned;
         if (budget.uses(PLAN_FROM_OUTSIDE)) planned.push_back({{maze, Plan::FROM_OUTSIDE, memory, budget}});
         if (budget.uses(PLAN_FROM_STARTS)) planned.push_back({{maze, Plan::FROM_STARTS, memory, budget}});
+        if (budget.uses(BACKWARDS)) planned.push_back({{backward, Plan::FROM_STARTS, memory, budget}});
         for (bool going = true; going;) {
             going = false;
             for (auto& [search, standing] : planned) {

@@ -10,6 +10,7 @@
 #include <queue>
 #include <random>
 
+#include "assignment.hpp"
 #include "best_first.hpp"
 #include "corrals.hpp"
 #include "features.hpp"
@@ -20,7 +21,7 @@ class FeatureSearch {
 public:
     FeatureSearch(const Maze& maze, Plan plan, Memory& memory, Budget& budget)
         : maze_(maze), memory_(memory), budget_(budget), field_(maze), freezing_(maze), relaxed_(maze),
-          corrals_(maze, memory), features_(maze, plan, memory, budget), k_(maze.start.size()), nodes_(memory), boxes_(memory), moves_(memory) {
+          corrals_(maze, memory), assignment_(maze, memory), features_(maze, plan, memory, budget), k_(maze.start.size()), nodes_(memory), boxes_(memory), moves_(memory) {
         std::mt19937_64 random(1);
         for (int c = 0; c < maze.cells; ++c) box_keys_.push_back(random()), player_keys_.push_back(random());
     }
@@ -31,7 +32,8 @@ public:
             if (budget_.spent(outcome)) return Standing::SPENT;
             ++outcome.expanded, --most;
             field_.set(maze_.start);
-            make(NONE, {}, maze_.start, field_.flood(maze_.player), 0);
+            if (maze_.backward) start_anywhere();
+            else make(NONE, {}, maze_.start, field_.flood(maze_.player), 0);
         }
         while (most > 0) {
             if (won_) return Standing::SOLVED;
@@ -61,6 +63,15 @@ public:
                 return last < 0;
             });
             std::vector<Push> part;
+            if (maze_.backward) {
+                // The last pull is the first push.
+                for (int s = last; field_.stops()[s].before >= 0; s = field_.stops()[s].before) {
+                    const Stop& stop = field_.stops()[s];
+                    part.push_back({maze_.place[stop.cell], static_cast<std::uint16_t>(stop.along ^ 1)});
+                }
+                pushes.insert(pushes.begin(), part.begin(), part.end());
+                continue;
+            }
             for (int s = last; field_.stops()[s].before >= 0; s = field_.stops()[s].before) {
                 const Stop& stop = field_.stops()[s];
                 part.push_back({maze_.place[field_.stops()[stop.before].cell], stop.along});
@@ -71,6 +82,18 @@ public:
     }
 
 private:
+    // Played backwards, the game begins wherever the player may end.
+    void start_anywhere() {
+        std::vector<std::uint8_t> done(maze_.cells, 0);
+        for (int c = 0; c < maze_.cells && !won_; ++c) {
+            field_.set(maze_.start);
+            if (done[c] || field_.has(static_cast<Cell>(c))) continue;
+            const Cell player = field_.flood(static_cast<Cell>(c));
+            for (int i = 0; i < field_.size(); ++i) done[field_.cells()[i]] = 1;
+            make(NONE, {}, maze_.start, player, 0);
+        }
+    }
+
     static constexpr std::uint32_t NONE = 0xFFFFFFFFu;
     static constexpr std::size_t RELAXED_POSITIONS = 100;
     // The credit of the relaxed game: what a new position brings, what one proved lost brings, what a position played costs.
@@ -146,8 +169,9 @@ private:
         const auto index = static_cast<std::uint32_t>(nodes_.size());
         weight = std::min(weight, 0xFFFF);
         if (!note({key, parent, 0, 0, 0, static_cast<std::uint16_t>(weight), player, by}, boxes)) return;
-        if (budget_.uses(CORRALS) && corrals_.dead(boxes, player)) return;
-        if (budget_.uses(RELAXED_GAME) && lost(boxes, player)) return;
+        if (uses(ASSIGNMENT) && assignment_.dead(boxes)) return;
+        if (uses(CORRALS) && corrals_.dead(boxes, player)) return;
+        if (uses(RELAXED_GAME) && lost(boxes, player)) return;
         field_.set(boxes);
         const Features features = features_.of(field_, boxes, player);
         expand(index, boxes, features);
@@ -166,6 +190,15 @@ private:
         const bool lost = relaxed_.lost(boxes, player, RELAXED_POSITIONS);
         relaxed_credit_ += lost ? RELAXED_REWARD : -static_cast<int>(relaxed_.positions()) * RELAXED_COST;
         return lost;
+    }
+
+    // The rules that tell dead positions know the game played forwards only.
+    bool uses(Technique rule) const { return !maze_.backward && budget_.uses(rule); }
+
+    // Whether the player stands where the level begins, once all boxes do.
+    bool player_at_start(Cell player) {
+        field_.flood(player);
+        return field_.reached(maze_.player);
     }
 
     bool note(const Node& node, const std::vector<Cell>& boxes) {
@@ -219,11 +252,12 @@ private:
             field_.walk_box<false>(boxes[b], sides[b], [&](const Stop& stop, int) {
                 after[b] = stop.cell;
                 field_.put(stop.cell);
-                if (!freezing_.dead(field_, stop.cell)) {
+                if (maze_.backward || !freezing_.dead(field_, stop.cell)) {
                     const Move move{boxes[b], stop.cell, stop.sides};
-                    const Features features = features_.of_moved(field_, after, maze_.next[stop.cell][stop.along ^ 1], stop.cell);
+                    const Cell player = maze_.next[stop.cell][stop.along ^ !maze_.backward];
+                    const Features features = features_.of_moved(field_, after, player, stop.cell);
                     full_ |= !add_child({move, features});
-                    won_ = features.home == k_;
+                    won_ = features.home == k_ && (!maze_.backward || player_at_start(player));
                 }
                 field_.take(stop.cell);
                 return !won_ && !full_;
@@ -284,11 +318,13 @@ private:
     }
 
     bool check_dead(Child& child, const std::vector<Cell>& boxes) {
-        if (child.checked || !budget_.uses(CORRALS)) return child.dead;
+        if (child.checked) return child.dead;
         std::vector<Cell> after = boxes;
         *std::find(after.begin(), after.end(), child.move.from) = child.move.to;
         child.checked = true;
-        return child.dead = corrals_.dead(after, maze_.next[child.move.to][std::countr_zero(child.move.sides)]);
+        const Cell player = maze_.next[child.move.to][std::countr_zero(child.move.sides)];
+        child.dead = (uses(ASSIGNMENT) && assignment_.dead(after)) || (uses(CORRALS) && corrals_.dead(after, player));
+        return child.dead;
     }
 
     const Maze& maze_;
@@ -298,6 +334,7 @@ private:
     Freezing freezing_;
     RelaxedGame relaxed_;
     Corrals corrals_;
+    Assignment assignment_;
     FeatureFinder features_;
     std::size_t k_;
     Pool<Node> nodes_;

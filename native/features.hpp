@@ -79,7 +79,8 @@ private:
             if (maze_.tunnel[c] >= 0) found.tunnels += !tunnels_[maze_.tunnel[c]], tunnels_[maze_.tunnel[c]] = 1;
             for (Direction d : DIRECTIONS) {
                 const Cell to = maze_.next[c][d];
-                found.pushes += maze_.live[to] && field.free(to) && reached(maze_.next[c][opposite(d)]);
+                found.pushes += maze_.live[to] && field.free(to) &&
+                                (maze_.backward ? field.free(maze_.next[to][d]) && reached(to) : reached(maze_.next[c][opposite(d)]));
             }
         }
         return found;

@@ -68,9 +68,11 @@ public:
     }
 
     // Everywhere the box can be moved to by pushes alone (or pulls alone), the player starting on these sides of it.
+    // In a game played backwards pushes and pulls change places.
     // visit(stop, number) is called for every new stop but the first, until it returns false. Stops are kept in stops().
     template <bool PULL, class Visit>
     void walk_box(Cell box, std::uint8_t sides, Visit visit) {
+        const bool pull = PULL != maze_.backward;
         const std::uint32_t stamp = ++walk_;
         if (stamp >= 1u << 16) {
             std::fill(been_.begin(), been_.end(), 0u);
@@ -85,11 +87,11 @@ public:
         for (std::size_t i = 0; i < stops_.size(); ++i) {
             const Stop at = stops_[i];
             for (int d = 0; d < 4; ++d) {
-                const int stand = PULL ? d : d ^ 1;  // the side the player needs
+                const int stand = pull ? d : d ^ 1;  // the side the player needs
                 if (!(at.sides >> stand & 1)) continue;
                 const Cell to = maze_.next[at.cell][d];
                 if (box_[to] || !(PULL || maze_.live[to])) continue;
-                const Cell player = PULL ? maze_.next[to][d] : at.cell;
+                const Cell player = pull ? maze_.next[to][d] : at.cell;
                 if (box_[player]) continue;
                 const std::uint8_t mask = sides_from(to, player);
                 std::uint32_t& been = been_[to];

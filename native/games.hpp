@@ -52,15 +52,14 @@ struct Look {
     }
 };
 
-// Where the planes of the three tiles of a move begin in an observation, before and after it, and how many of the
-// tiles change.
+// Where the planes of the three tiles of a move begin in an observation, before and after it.
 struct alignas(32) Planes {
-    std::int32_t before[3], after[3], changed;
+    std::int32_t before[3], after[3];
 };
 
-// Two bytes of the observations of a block of games: one becomes 0, then the other becomes 1.
-struct Change {
-    std::int32_t clear, set;
+// A game of a block in which the player moved, the key of the move, and the player's cell before and after it.
+struct Moved {
+    std::uint16_t game, key, here, there;
 };
 
 // What a step returns, besides observations.
@@ -143,7 +142,7 @@ public:
             const int player = key & 64 ? PLAYER_ON_GOAL : PLAYER;
             planes_[static_cast<std::size_t>(key)] = {
                 {player * cells_, (key >> 3 & 7) * cells_, (key & 7) * cells_},
-                {move.here * cells_, move.there * cells_, move.beyond * cells_}, 2 * move.moved + move.pushed};
+                {move.here * cells_, move.there * cells_, move.beyond * cells_}};
         }
         ended_.reserve(n), begun_.reserve(n);
         for (auto& found : found_) found.reserve(SHARE);
@@ -285,17 +284,17 @@ private:
         }
     }
 
-    // Planes are not drawn game by game. The cells that change in a block of games are listed first: none in a game
-    // where nothing moves, as in half of random play. Then they are written, and none waits for the game before it.
+    // Observations other than tokens are not drawn game by game: the games in which the player moved are listed first.
+    // So a game where nothing moves costs no branch, and no game waits for the drawing of the one before it.
     template <Kind kind>
     void play_as(std::size_t from, std::size_t to, const std::int64_t* actions, const Results& results,
                  std::vector<std::int32_t>& ended) {
         const Arrays a = a_;  // a copy: the compiler knows that no write to a board changes it
         const std::size_t cells = static_cast<std::size_t>(cells_), size = size_;
-        const std::int32_t limit = limit_, boxes = 2 * cells_;
-        std::array<Change, 3 * BLOCK> changes;
+        const std::int32_t limit = limit_;
+        std::array<Moved, BLOCK + 1> list;
         for (std::size_t block = from; block < to; block += BLOCK) {
-            Change* change = changes.data();
+            Moved* moved = list.data();
             for (std::size_t i = block, stop = std::min(to, block + BLOCK); i < stop; ++i) {
                 if (a.began[i]) continue;
                 Game& game = a.games[i];
@@ -307,29 +306,10 @@ private:
                 const std::size_t key = move_key(old_here, old_there, old_beyond);
                 const Move& move = MOVES[key];
                 tokens[beyond] = move.beyond, tokens[there] = move.there, tokens[here] = move.here;
-                if constexpr (kind == PLANES) {
-                    const auto at = static_cast<std::int32_t>((i - block) * size);
-                    const Planes& planes = planes_[key];
-                    change[0] = {at + planes.before[0] + here, at + planes.after[0] + here};
-                    change[1] = {at + planes.before[1] + there, at + planes.after[1] + there};
-                    change[2] = {at + planes.before[2] + beyond, at + planes.after[2] + beyond};
-                    change += planes.changed;
-                } else if constexpr (kind == BOXOBAN) {  // walls and goals never change
-                    const auto at = static_cast<std::int32_t>((i - block) * size);
-                    change[0] = {at + here, at + there};
-                    change[1] = {at + boxes + there, at + boxes + beyond};
-                    change += move.moved + move.pushed;
-                } else if constexpr (kind == RGB) {
-                    std::uint8_t* const observation = a.observations + i * size;
-                    if (look_.pixels == 1) {  // a test whether anything moved would take longer than the drawing
-                        draw_pixel(observation, beyond, move.beyond);
-                        draw_pixel(observation, there, move.there);
-                        draw_pixel(observation, here, move.here);
-                    } else if (move.moved) {
-                        if (move.pushed) draw_tile(observation, beyond, move.beyond);
-                        draw_tile(observation, there, move.there);
-                        draw_tile(observation, here, move.here);
-                    }
+                if constexpr (kind != TOKENS) {
+                    *moved = {static_cast<std::uint16_t>(i - block), static_cast<std::uint16_t>(key),
+                              static_cast<std::uint16_t>(here), static_cast<std::uint16_t>(there)};
+                    moved += move.moved;
                 }
                 game.cell = move.moved ? there : here;
                 game.on_goals += move.goals, game.moves += move.moved, game.pushes += move.pushed;
@@ -340,8 +320,29 @@ private:
                 if (solved | cut) ended.push_back(static_cast<std::int32_t>(i));
             }
             std::uint8_t* const observations = a.observations + block * size;
-            for (const Change* each = changes.data(); each != change; ++each)
-                observations[each->clear] = 0, observations[each->set] = 1;
+            for (const Moved* each = list.data(); each != moved; ++each)
+                draw_move<kind>(observations + each->game * size, *each);
+        }
+    }
+
+    // What a move changes in an observation.
+    template <Kind kind>
+    void draw_move(std::uint8_t* observation, const Moved& moved) const {
+        const Move& move = MOVES[moved.key];
+        const int here = moved.here, there = moved.there, beyond = there + (there - here);
+        if constexpr (kind == PLANES) {
+            const Planes& planes = planes_[moved.key];
+            const auto change = [&planes](int k, std::uint8_t* cell) {
+                cell[planes.before[k]] = 0, cell[planes.after[k]] = 1;
+            };
+            change(0, observation + here), change(1, observation + there);
+            if (move.pushed) change(2, observation + beyond);
+        } else if constexpr (kind == BOXOBAN) {  // walls and goals never change
+            observation[here] = 0, observation[there] = 1;
+            if (move.pushed) observation[2 * cells_ + there] = 0, observation[2 * cells_ + beyond] = 1;
+        } else if constexpr (kind == RGB) {
+            draw_tile(observation, here, move.here), draw_tile(observation, there, move.there);
+            if (move.pushed) draw_tile(observation, beyond, move.beyond);
         }
     }
 
@@ -352,13 +353,13 @@ private:
         return (mix(~a_.seeds[i], std::uint64_t{episode} << 32 | step) >> 32) * directions_.size() >> 32;
     }
 
-    void draw_pixel(std::uint8_t* observation, int cell, std::uint8_t tile) const {
-        std::memcpy(observation + 3 * cell, look_.tiles.data() + 3 * tile, 3);
-    }
-
     void draw_tile(std::uint8_t* observation, int cell, std::uint8_t tile) const {
         const int pixels = look_.pixels, line = 3 * pixels;
         const std::uint8_t* from = look_.tiles.data() + tile * line * pixels;
+        if (pixels == 1) {
+            std::memcpy(observation + 3 * cell, from, 3);
+            return;
+        }
         std::uint8_t* to = observation + (cell / width_ * pixels * width_ + cell % width_) * line;
         for (int y = 0; y < pixels; ++y, from += line, to += line * width_)
             std::memcpy(to, from, static_cast<std::size_t>(line));

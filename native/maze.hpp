@@ -23,6 +23,7 @@ struct Maze {
     std::vector<std::int16_t> tunnel;           // number of the tunnel a cell lies in, or -1
     int tunnels = 0;
     Cell player = 0;
+    bool backward = false;                      // the game played backwards: boxes are pulled from the goals to the starts
 
     Cell wall() const { return static_cast<Cell>(cells); }
 };
@@ -86,6 +87,27 @@ Maze make_maze(const Board<N>& board) {
                 }
         }
         ++maze.tunnels;
+    }
+    return maze;
+}
+
+// The same level played backwards: boxes are pulled from where they end to where they start.
+inline Maze backwards(Maze maze) {
+    maze.backward = true;
+    std::swap(maze.goals, maze.start);
+    std::fill(maze.goal.begin(), maze.goal.end(), std::uint8_t{0});
+    std::fill(maze.live.begin(), maze.live.end(), std::uint8_t{0});
+    for (Cell c : maze.goals) maze.goal[c] = maze.live[c] = 1;
+    std::vector<Cell> todo = maze.goals;
+    while (!todo.empty()) {
+        const Cell at = todo.back();
+        todo.pop_back();
+        for (Direction d : DIRECTIONS) {
+            const Cell to = maze.next[at][d];
+            if (to == maze.wall() || maze.next[at][opposite(d)] == maze.wall() || maze.live[to]) continue;
+            maze.live[to] = 1;
+            todo.push_back(to);
+        }
     }
     return maze;
 }

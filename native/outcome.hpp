@@ -20,7 +20,9 @@ using Clock = std::chrono::steady_clock;
 inline double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // Techniques of mode any that tests and benchmarks leave out to see what each is worth. A bit each.
-enum Technique : std::uint32_t { BEST_FIRST = 1, PLAN_FROM_OUTSIDE = 2, RELAXED_GAME = 4, CORRALS = 8, PLAN_FROM_STARTS = 16 };
+enum Technique : std::uint32_t {
+    BEST_FIRST = 1, PLAN_FROM_OUTSIDE = 2, RELAXED_GAME = 4, CORRALS = 8, PLAN_FROM_STARTS = 16, ASSIGNMENT = 32, BACKWARDS = 64
+};
 
 struct Limits {
     std::int64_t states = -1;  // states expanded; negative: no limit

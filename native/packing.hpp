@@ -143,7 +143,7 @@ private:
                 field_.walk_box<true>(node.boxes[i], sides, [&](const Stop& stop, int) {
                     const std::uint64_t here = source(stop.cell);
                     sources |= here;
-                    if (here && stop.steps < steps) steps = stop.steps, player = maze_.next[stop.cell][stop.along];
+                    if (here && stop.steps < steps) steps = stop.steps, player = maze_.next[stop.cell][stop.along ^ maze_.backward];
                     return true;
                 });
                 if (sources && steps < least && matched(node.sources, sources))
@@ -159,6 +159,7 @@ private:
     }
 
     void relocate(const Node& node, std::priority_queue<Entry>& open) {
+        if (seen_.size() >= MOST_KNOWN) return;
         for (std::size_t i = 0; i < node.boxes.size(); ++i) {
             field_.flood(node.player);
             const Cell box = node.boxes[i];
@@ -166,7 +167,7 @@ private:
             if (sides == 0) continue;
             std::vector<std::pair<Cell, Cell>> ends;
             field_.walk_box<true>(box, sides, [&](const Stop& stop, int) {
-                ends.emplace_back(stop.cell, maze_.next[stop.cell][stop.along]);
+                ends.emplace_back(stop.cell, maze_.next[stop.cell][stop.along ^ maze_.backward]);
                 return true;
             });
             budget_.look_at_clock();

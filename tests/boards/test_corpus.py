@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -69,7 +70,7 @@ def test_info_takes_any_view_of_an_array() -> None:
 def test_info_can_be_printed_and_saved() -> None:
     told = info(boards(GOOD, STARTED))
     assert str(told).startswith("2 boards of 3x6, 2 distinct\nborder: all wall\nwall: 14.000 a board\n")
-    assert json.loads(json.dumps(told.as_dict()))["boxes"] == {"least": 1, "mean": 1.5, "most": 2}
+    assert json.loads(json.dumps(asdict(told)))["boxes"] == {"least": 1, "mean": 1.5, "most": 2}
 
 
 def test_no_boards_are_no_corpus() -> None:

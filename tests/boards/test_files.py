@@ -232,11 +232,11 @@ def test_a_device_is_written_to_not_replaced():
         (lambda d: write(d / "a.xsb", []), "no levels to write to {}/a.xsb"),
         (
             lambda d: write(d / "a.xsb", LEVELS, format="pdf"),
-            "no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz, npy",
+            "format: expected one of xsb, sok, boxoban, slc, npz, npy, got 'pdf'",
         ),
         (
             lambda d: read(d, format="pdf"),
-            "no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz, npy",
+            "format: expected one of xsb, sok, boxoban, slc, npz, npy, got 'pdf'",
         ),
         (
             lambda d: write(d, LEVELS, format="sok"),

@@ -213,6 +213,7 @@ def test_rate_by_the_quarters_of_a_corpus(tmp_path: Path) -> None:
     _, found = run_json("rate", tmp_path / "levels.npz", "--corpus", tmp_path / "levels.npz")
     for key in ("word", "decomposed_word"):
         assert {row[key] for row in found} == {"easy", "medium", "hard", "expert"}
+    assert {row["reference"] for row in found} == {str(tmp_path / "levels.npz")}
 
 
 def test_convert_by_decomposed_difficulty(tmp_path: Path) -> None:
@@ -449,7 +450,7 @@ def test_check_is_content_with_a_good_file_and_honest_about_a_large_one(tmp_path
         ),
         (
             ["convert", "easy.xsb", "a.sok", "--to", "pdf"],
-            "maskoban: no format is called 'pdf'; expected one of xsb, sok, boxoban, slc, npz, npy\n",
+            "maskoban: format: expected one of xsb, sok, boxoban, slc, npz, npy, got 'pdf'\n",
         ),
     ],
 )
@@ -490,7 +491,7 @@ def test_in_a_log_long_work_tells_how_far_it_is(
     assert capsys.readouterr().err == "making boards: 2,000 of 4,000\nmaking boards: 4,000 of 4,000\n"
 
 
-def test_levels_are_picked_while_they_are_converted(collection: Path, tmp_path: Path) -> None:
+def test_levels_are_filtered_while_they_are_converted(collection: Path, tmp_path: Path) -> None:
     assert maskoban("convert", collection, tmp_path / "good.sok", "--only-solvable").returncode == 0
     assert [level.title for level in read(tmp_path / "good.sok")] == ["Two steps"]
     one = maskoban("convert", collection, tmp_path / "one.npy", "--boxes", 1, "--difficulty", WORD)

@@ -139,9 +139,7 @@ def test_named_samplers() -> None:
     assert model.sampler() == SamplerConfig(sweeps=2, critic=True)
     assert model.sampler("plain") == SamplerConfig()
     assert model.sampler("fast") == SamplerConfig(steps=16)
-    with pytest.raises(
-        MaskobanError, match=r"^no sampler is called 'better'; expected one of best, plain, fast"
-    ):
+    with pytest.raises(MaskobanError, match=r"^sampler: expected one of best, plain, fast, got 'better'"):
         model.sampler("better")
     with pytest.raises(MaskobanError, match="model 'picky' has no int8 version"):
         model.sampler(precision="int8")
@@ -382,7 +380,7 @@ def test_int8_samples_much_the_same_probabilities(model: Model) -> None:
     cells = rng.integers(0, 64, (8, 1))
     np.put_along_axis(tokens, cells, MASK, 1)
     t = np.ones(8, np.int64)
-    int8 = model._denoiser(SamplerConfig(precision="int8"))
+    int8, *_ = model._resolved(SamplerConfig(precision="int8"), model.start(1))
     exact, small = (softmax(denoiser.logits(tokens, t, cells)) for denoiser in (model.denoiser, int8))
     assert np.abs(exact - small).sum(-1).mean() / 2 < 0.05
     assert (exact != small).any()

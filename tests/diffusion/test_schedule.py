@@ -69,5 +69,5 @@ def test_a_schedule_falls_from_one_to_zero(alpha: Callable[[float], float]) -> N
         MaskobanError, match="schedule 'mine': expected alpha to fall from 1 at u = 0 to 0 at u = 1"
     ):
         register_schedule("mine", alpha)
-    with pytest.raises(MaskobanError, match="no schedule is called 'mine'; expected one of linear, cosine"):
+    with pytest.raises(MaskobanError, match="schedule: expected one of linear, cosine, got 'mine'"):
         masked_share("mine", 10)

@@ -72,6 +72,7 @@ def test_the_page_has_a_column_and_a_panel_for_each(compared: tuple[Path, Compar
     for name in made.generators:
         assert f'<th scope="col" class="number">{name}</th>' in page
         assert f"<h3>{name}</h3>" in page
+    assert "random: no board was solved, so none has a difficulty." in page
     figures = {path.stem for path in (folder / "report" / "figures").glob("*.svg")}
     assert figures >= {
         "range-walls-pushes",

@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
+from itertools import combinations
 from math import log
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
+import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
 
-from maskoban.evaluation import charts
+from maskoban.evaluation import charts, figures, theme
 from maskoban.evaluation.measures.board_measures import AXES
+from maskoban.evaluation.measures.difficulty import Difficulty, Spread
+from maskoban.evaluation.measures.patterns import PatternMatch
 from maskoban.evaluation.measures.repairs import Mending, measure_repairs
 from maskoban.evaluation.measures.samplers import Setting
 from maskoban.evaluation.measures.share import Mean, share_of
 from maskoban.evaluation.page import render
-from maskoban.evaluation.report import Report, read_report
+from maskoban.evaluation.report import Comparison, Report, read_report
 from maskoban.evaluation.results import CAPTIONS
 from maskoban.evaluation.theme import svg_and_png
 
@@ -175,10 +182,10 @@ def check_data(name: str, data: Any, svg: str) -> None:
 def test_charts_of_a_new_report_are_labelled_as_their_data_says(
     whole_report: tuple[Path, Report], name: str
 ) -> None:
-    figures = whole_report[0] / "figures"
-    svg = (figures / f"{name}.svg").read_text()
+    folder = whole_report[0] / "figures"
+    svg = (folder / f"{name}.svg").read_text()
     assert words(svg) >= CHARTS[name]
-    check_data(name, json.loads((figures / f"{name}.json").read_text()), svg)
+    check_data(name, json.loads((folder / f"{name}.json").read_text()), svg)
 
 
 @pytest.mark.parametrize("failures", [8, 10, 12, 30])
@@ -247,3 +254,69 @@ def test_old_probabilities_are_not_set_beside_the_papers_without_a_word() -> Non
     page = render(best, [])
     assert "the paper’s are those of the first commit, so the two do not compare" in page
     assert page.count("(in the last sweep)") == 4  # two medians in both tables
+
+
+def drawn(chart: Any, data: Any) -> Figure:
+    with mpl.rc_context(theme.STYLE):  # type: ignore[arg-type]
+        figure: Figure = chart(data)
+        figure.draw_without_rendering()
+    return figure
+
+
+def collisions(figure: Figure) -> list[str]:
+    """Words that a line of the data crosses, that touch other words, or that leave the figure."""
+    hidden = set()  # ticks outside the panel are not drawn
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            hidden |= {tick.label1 for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high}
+    texts = [text for text in figure.findobj(Text) if text.get_visible() and text.get_text().strip()]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text not in hidden]
+    found = [name for name, box in boxes if not (figure.bbox.x0 <= box.x0 and box.x1 <= figure.bbox.x1)]
+    for (one, box), (other, another) in combinations(boxes, 2):
+        if box.padded(-1).overlaps(another.padded(-1)):
+            found.append(f"{one} on {other}")
+    for axes in figure.axes:
+        for line in axes.lines:
+            path = line.get_path().transformed(line.get_transform())
+            for name, box in boxes:
+                inside = Bbox.intersection(box.padded(-1), axes.bbox)
+                if inside and path.intersects_bbox(inside, filled=False):
+                    found.append(f"{name} crossed")
+    return found
+
+
+@pytest.mark.parametrize("path", sorted(REPORTS.glob("*/report.json")), ids=lambda path: path.parent.name)
+def test_no_words_are_crossed_or_touch(path: Path) -> None:
+    report = read_report(path)
+    reports = report.generators if isinstance(report, Comparison) else {figures.THESE: report}
+    for name in CHARTS:
+        if data := figures.FIGURES[name].data(reports):
+            assert collisions(drawn(getattr(charts, name), data)) == [], name
+
+
+@pytest.mark.parametrize("ratio", [0.9, 1.0, 1.05, 1.3, 3.5, 40.0])
+def test_the_papers_ratio_is_written_where_no_line_is(ratio: float) -> None:
+    floor = {250: 0.2, 500: 0.16, 1000: 0.12}
+    found = PatternMatch(
+        {size: ratio * jsd for size, jsd in floor.items()}, floor, dict.fromkeys(floor, ratio), -0.5, -0.5
+    )
+    figure = drawn(charts.patterns, {"one": found, "another": found})
+    assert collisions(figure) == []
+    low, high = figure.axes[1].get_ylim()
+    assert low < ratio < high
+
+
+@pytest.mark.parametrize("share", [0, 2_150, 2_500, 2_800, 9_000])
+def test_shares_of_quarters_are_not_crossed_by_the_line_at_a_quarter(share: int) -> None:
+    shares = {name: share_of(share, 10_000) for name in ("easy", "medium", "hard", "expert")}
+    for decomposed in ({}, shares):
+        data = Difficulty(None, None, shares, decomposed_quarters=decomposed)
+        assert collisions(drawn(charts.quarters, data)) == []
+
+
+def test_long_names_of_generators_leave_no_figure() -> None:
+    spread = Spread(list(range(101)), 50.0, list(range(101)), 50.0)
+    names = [f"a-generator-with-a-long-name-{number}" for number in range(6)]
+    data = {name: Difficulty(spread, spread, {}) for name in names}
+    assert collisions(drawn(charts.difficulty, data)) == []

@@ -133,7 +133,7 @@ def main() -> None:
     print(json.dumps({"kernel": "gelu and dropout", "forward": error(y.detach(), expected.detach()),
                       "backward": max(error(*pair) for pair in pairs)}))  # fmt: skip
 
-    # The whole of it, as a training step has it: operators with gradients, met by torch's compiler.
+    # The whole of it, as a training step has it: operators with gradients, compiled by torch.
     kernels._forward, kernels._backward = taken(forward, ROWS=32), taken(backward, KEYS=16)
     attention._fits = lambda x, width: layers._fuse and x.dtype == torch.float16
     layers._rows_fit = lambda x, p: layers._fuse and p > 0

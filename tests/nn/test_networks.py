@@ -146,7 +146,7 @@ def test_the_interior_network_samples_the_cells_inside_the_border() -> None:
 
 
 @pytest.mark.parametrize(("blocks", "passes"), [(1, 1), (3, 1), (2, 2)])
-def test_asking_for_some_cells_equals_picking_from_all(blocks: int, passes: int) -> None:
+def test_the_logits_of_some_cells_are_those_of_all(blocks: int, passes: int) -> None:
     network = shaken(InteriorNetwork(6, 7, d=32, blocks=blocks, heads=2, hidden=64, passes=passes), 4)
     tokens = torch.randint(0, 8, (3, 20))
     cells = torch.tensor([[0, 19, 3], [7, 7, 1], [11, 2, 5]])
@@ -314,7 +314,7 @@ def test_a_shape_that_makes_no_sense_is_an_error() -> None:
             {"network": "interior", "dropout": 0, "passes": 0},
             "passes: expected a whole number from 1 to 64, got 0",
         ),
-        ({"network": "mine"}, "no network is called 'mine'; expected one of paper, interior, conditional"),
+        ({"network": "mine"}, "network: expected one of paper, interior, conditional, got 'mine'"),
     ):
         with pytest.raises(MaskobanError) as error:
             build_network(good | change)

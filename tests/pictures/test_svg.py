@@ -40,7 +40,7 @@ def test_every_cell_inside_uses_its_tile() -> None:
     assert (root.get("width"), root.get("height"), root.get("viewBox")) == ("180", "120", "0 0 9 6")
     look = looks(HOUSE.tokens)
     assert tiles(root) == {
-        (row, column): f"tile-{HOUSE.tokens[row, column]}-{look[row, column]}"
+        (row, column): f"t{HOUSE.tokens[row, column]}-{look[row, column]}"
         for row in range(6)
         for column in range(9)
         if look[row, column] != OUTSIDE
@@ -53,7 +53,7 @@ def test_every_tile_used_is_defined_once_with_all_its_shapes() -> None:
     ids = [group.get("id") for group in root.iter(SVG + "g") if group.get("id")]
     assert len(ids) == len(defined)
     assert {f"#{name}" for name in defined} == {use.get("href") for use in root.iter(SVG + "use")}
-    assert len(defined[f"tile-{BOX}-0"]) == len(tile(BOX, 0))
+    assert len(defined[f"t{BOX}-0"]) == len(tile(BOX, 0))
 
 
 def test_marks_and_their_texts() -> None:

@@ -149,6 +149,27 @@ def test_sampling_and_searches_end_when_they_are_stopped(browser: Browser, stati
     page.context.close()
 
 
+def test_boards_to_come_are_seen_while_the_model_loads(browser: Browser, static: str) -> None:
+    page = person(browser, static, "/#/watch")
+    page.add_init_script(
+        """const post = Worker.prototype.postMessage;
+        Worker.prototype.postMessage = function (data, ...more) {
+            if (data.files) window.loadModel = () => post.call(this, data, ...more);
+            else post.call(this, data, ...more);
+        };"""
+    )
+    page.reload()
+    page.click("#generate")
+    expect(page.locator("#watch-boards canvas[data-board*='#????????#']")).to_have_count(6)
+    page.click("#watch-stop")
+    expect(page.locator("#generate")).to_have_text("Generate")
+    page.click("#generate")
+    page.evaluate("loadModel()")
+    expect(page.locator("#watch-boards .verdict b")).to_have_count(6)
+    assert page.complaints == []  # type: ignore[attr-defined]
+    page.context.close()
+
+
 def test_the_page_stays_responsive_while_it_samples(browser: Browser, static: str) -> None:
     """No script of the page takes part in sampling: its thread only hears events."""
     page = person(browser, static)

@@ -21,22 +21,37 @@ from tests.solving.reference import judge
 from tests.solving.test_agreement import batches, made_boards, random_boards
 
 #: As native/outcome.hpp numbers them.
-BEST_FIRST, PLAN_FROM_OUTSIDE, RELAXED_GAME, CORRALS, PLAN_FROM_STARTS = 1, 2, 4, 8, 16
+BEST_FIRST, PLAN_FROM_OUTSIDE, RELAXED_GAME, CORRALS = 1, 2, 4, 8
+PLAN_FROM_STARTS, ASSIGNMENT, BACKWARDS = 16, 32, 64
 
 
-def planned(boards: Tokens, without: int = BEST_FIRST) -> list[tuple[str, str]]:
+def planned(boards: Tokens, without: int = BEST_FIRST, states: int = -1) -> list[tuple[str, str]]:
     """Verdict and solution of every board."""
-    found = _core.solve_boards(boards, 0, -1, 1024, -1.0, 2, True, None, without)
+    found = _core.solve_boards(boards, 0, states, 1024, -1.0, 2, True, None, without)
     assert found["solutions"] is not None
     verdicts = (Results.VERDICTS[verdict] for verdict in found["verdicts"])
     return list(zip(verdicts, found["solutions"], strict=True))
 
 
+#: The search played backwards, alone.
+FROM_THE_GOALS = BEST_FIRST | PLAN_FROM_OUTSIDE | PLAN_FROM_STARTS
+
+
 def check(boards: Tokens, verdicts: list[str]) -> None:
-    for without in (BEST_FIRST, BEST_FIRST | RELAXED_GAME, BEST_FIRST | PLAN_FROM_OUTSIDE | CORRALS):
-        for board, verdict, (said, solution) in zip(boards, verdicts, planned(boards, without), strict=True):
-            assert said == verdict, f"{said}, not {verdict}:\n{Level(board)}"
-            assert verdict != "solved" or solves(board, solution), f"{solution}:\n{Level(board)}"
+    forwards = BEST_FIRST | BACKWARDS
+    for without in (forwards, forwards | RELAXED_GAME, forwards | PLAN_FROM_OUTSIDE | CORRALS | ASSIGNMENT):
+        agree(boards, planned(boards, without), verdicts)
+    # Backwards, no rule tells dead positions, so that a proof may take long.
+    found = planned(boards, FROM_THE_GOALS, states=1000)
+    decided = [i for i, (said, _) in enumerate(found) if said != "unknown"]
+    assert len(decided) > len(boards) / 2
+    agree(boards[decided], [found[i] for i in decided], [verdicts[i] for i in decided])
+
+
+def agree(boards: Tokens, found: list[tuple[str, str]], verdicts: list[str]) -> None:
+    for board, verdict, (said, solution) in zip(boards, verdicts, found, strict=True):
+        assert said == verdict, f"{said}, not {verdict}:\n{Level(board)}"
+        assert verdict != "solved" or solves(board, solution), f"{solution}:\n{Level(board)}"
 
 
 @pytest.mark.parametrize(("height", "width", "boxes"), [(3, 3, 1), (2, 4, 1), (2, 4, 2)])
@@ -93,8 +108,9 @@ GOAL_ROOM = Level.parse(
 )
 
 
-def test_a_level_with_a_goal_room() -> None:
-    ((verdict, solution),) = planned(GOAL_ROOM.tokens[None])
+@pytest.mark.parametrize("without", [BEST_FIRST, BEST_FIRST | BACKWARDS, FROM_THE_GOALS])
+def test_a_level_with_a_goal_room(without: int) -> None:
+    ((verdict, solution),) = planned(GOAL_ROOM.tokens[None], without)
     assert verdict == "solved"
     assert solves(GOAL_ROOM, solution)
 
@@ -113,12 +129,12 @@ def test_both_searches_take_turns() -> None:
         1,
         False,
         None,
-        PLAN_FROM_OUTSIDE | PLAN_FROM_STARTS,
+        PLAN_FROM_OUTSIDE | PLAN_FROM_STARTS | BACKWARDS,
     )
     assert Results.VERDICTS[alone["verdicts"][0]] == "unknown"
 
 
-RULES = {1: "freezing", 2: "corral", 4: "relaxed game"}
+RULES = {1: "freezing", 2: "corral", 4: "relaxed game", 8: "assignment"}
 
 
 def check_rules(boards: Tokens) -> set[str]:

@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from maskoban.boards import Level, read
 from maskoban.solving import rate
 from tests.studio.browsing import BLOCKED, ROOM, middle, paste, person, pinch, shows, unanswered
+from tests.studio.conftest import Halted
 from tests.studio.serving import KNOWN
 
 
@@ -329,9 +330,9 @@ def test_a_board_that_is_too_large_to_complete_says_so(page: Page) -> None:
 
 @pytest.mark.parametrize(("width", "height"), [(390, 664), (1440, 900)])
 def test_completions_appear_where_one_looks_and_can_be_stopped(
-    browser: Browser, halted: str, width: int, height: int
+    browser: Browser, halted: Halted, width: int, height: int
 ) -> None:
-    page = person(browser, halted, "/#/draw", viewport={"width": width, "height": height})
+    page = person(browser, halted.address, "/#/draw", viewport={"width": width, "height": height})
     page.click("#complete")
     progress = page.locator("#complete-progress")
     expect(progress).to_have_js_property("value", 20 / 64)

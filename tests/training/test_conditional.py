@@ -51,7 +51,8 @@ def make_corpus(folder: Path, boards_each: int = 120) -> Path:
         order = np.random.default_rng(0).permutation(len(boards))
         arrays = {"boards": boards, "boxes": boxes, "difficulty": difficulty, "kind": kind}
         np.savez(folder / f"{height}x{width}.npz", **{name: each[order] for name, each in arrays.items()})
-    (folder / "corpus.json").write_text(json.dumps({"kinds": ["synth", "boxoban"]}))
+    files = {path.name: 2 * boards_each for path in folder.iterdir()}
+    (folder / "corpus.json").write_text(json.dumps({"kinds": ["synth", "boxoban"], "files": files}))
     return folder
 
 
@@ -95,9 +96,9 @@ def test_size_is_obeyed_also_where_it_was_never_seen(model: Model, size: tuple[i
 
 
 def test_boards_of_a_seed_do_not_depend_on_the_batch_nor_on_the_runtime(place: Path, model: Model) -> None:
-    wished = model.given(size=(6, 8), boxes=2)
-    boards = wished.sample(9, seed=2, sampler="fast")
-    assert (wished.sample(3, seed=2, sampler="fast", first=4) == boards[4:7]).all()
+    given = model.given(size=(6, 8), boxes=2)
+    boards = given.sample(9, seed=2, sampler="fast")
+    assert (given.sample(3, seed=2, sampler="fast", first=4) == boards[4:7]).all()
     heavy, facts = load_torch(place / "model", "cpu")
     assert (Model(heavy, facts).given(size=(6, 8), boxes=2).sample(9, seed=2, sampler="fast") == boards).all()
     assert not (model.given(size=(6, 8), boxes=1).sample(9, seed=2, sampler="fast") == boards).all()
@@ -123,16 +124,16 @@ def test_a_board_of_any_size_is_completed_and_given_cells_stay(model: Model) -> 
 def test_only_solvable_still_filters_and_difficulty_does_not(model: Model) -> None:
     from maskoban.solving.filters import BoardFilter
 
-    wished, left = model.wish(BoardFilter(only_solvable=True, difficulty="hard", boxes=1), (6, 6))
+    given, left = model.conditioned(BoardFilter(only_solvable=True, difficulty="hard", boxes=1), (6, 6))
     assert left == BoardFilter(only_solvable=True)
-    assert isinstance(wished.denoiser, Conditioned)
-    assert wished.denoiser.conditions == Conditions(6, 6, 1, "hard")
+    assert isinstance(given.denoiser, Conditioned)
+    assert given.denoiser.conditions == Conditions(6, 6, 1, "hard")
     by_groups = BoardFilter(difficulty="hard", difficulty_by="decomposed")
-    assert model.wish(by_groups, (6, 6))[1] == by_groups
+    assert model.conditioned(by_groups, (6, 6))[1] == by_groups
 
 
 @pytest.mark.parametrize(
-    ("wishes", "sentence"),
+    ("conditions", "sentence"),
     [
         ({"size": (4, 8)}, "height: expected 5 to 16, got 4"),
         ({"size": (8, 17)}, "width: expected 5 to 16, got 17"),
@@ -142,11 +143,11 @@ def test_only_solvable_still_filters_and_difficulty_does_not(model: Model) -> No
         ({"corpus": "mine"}, "corpus: expected one of synth, boxoban, got 'mine'"),
     ],
 )
-def test_a_wish_that_cannot_be_is_refused_with_a_sentence(
-    model: Model, wishes: dict[str, object], sentence: str
+def test_a_condition_that_cannot_be_is_refused_with_a_sentence(
+    model: Model, conditions: dict[str, object], sentence: str
 ) -> None:
     with pytest.raises(MaskobanError) as error:
-        model.given(**wishes)  # type: ignore[arg-type]
+        model.given(**conditions)  # type: ignore[arg-type]
     assert str(error.value) == sentence
 
 
@@ -160,8 +161,8 @@ def test_a_model_without_conditions_says_what_it_samples() -> None:
 
 def test_the_command_line(place: Path, tmp_path: Path) -> None:
     runner, named = CliRunner(), ["--model", str(place / "model"), "--sampler", "fast", "-n", "2"]
-    wished = [*named, "--size", "7x9", "--boxes", "2", "--difficulty", "hard"]
-    made = runner.invoke(app, ["generate", *wished, "--out", str(tmp_path / "made.npz")])
+    given = [*named, "--size", "7x9", "--boxes", "2", "--difficulty", "hard"]
+    made = runner.invoke(app, ["generate", *given, "--out", str(tmp_path / "made.npz")])
     assert made.exit_code == 0, made.output
     assert np.load(tmp_path / "made.npz")["boards"].shape == (2, 7, 9)
     (tmp_path / "idea.xsb").write_text("######\n#@$??#\n#????#\n#???.#\n######\n\n####\n#@?#\n####\n")
@@ -207,14 +208,14 @@ def test_what_fills_up_a_batch_changes_nothing() -> None:
         for p in network.parameters():
             p.add_(torch.randn_like(p) * 0.1)
     where = torch.from_numpy(positions(5, 6)).repeat(2, 1)
-    tokens, wishes = torch.randint(0, 8, (2, 12)), torch.tensor([[5, 6, 2, 0, 1], [0, 0, 0, 3, 0]])
+    tokens, numbers = torch.randint(0, 8, (2, 12)), torch.tensor([[5, 6, 2, 0, 1], [0, 0, 0, 3, 0]])
     filled_tokens = torch.cat([tokens, torch.randint(0, 8, (2, 9))], dim=1)
     filled_where = torch.cat([where, torch.full((2, 9), NOWHERE)], dim=1)
     for module in (network.train(), network.eval()):
-        exact = module(tokens, where=where, conditions=wishes)
-        filled = module(filled_tokens, where=filled_where, conditions=wishes)
+        exact = module(tokens, where=where, conditions=numbers)
+        filled = module(filled_tokens, where=filled_where, conditions=numbers)
         torch.testing.assert_close(filled[:, :12], exact, rtol=1e-4, atol=1e-5)
-        other = module(tokens, where=where, conditions=torch.zeros_like(wishes))
+        other = module(tokens, where=where, conditions=torch.zeros_like(numbers))
         assert (other - exact).abs().amax((1, 2)).min() > TOLERANCE
 
 

@@ -17,7 +17,6 @@ from maskoban.training.config import (
     Preset,
     load_preset,
     parse_settings,
-    preset_named,
 )
 
 
@@ -34,10 +33,10 @@ def test_the_papers_run_has_every_number_of_the_paper() -> None:
 
 
 def test_presets_are_found_by_name() -> None:
-    assert [preset_named(name) for name in ("paper", "best", "tiny", "any")] == [PAPER, BEST, TINY, ANY]
-    assert all(name == preset.name for name, preset in PRESETS.items())
+    assert [PRESETS[name] for name in ("paper", "best", "tiny", "any")] == [PAPER, BEST, TINY, ANY]
+    assert all(name == PRESETS[name].name for name in PRESETS)
     with pytest.raises(MaskobanError) as refused:
-        preset_named("papre")
+        PRESETS["papre"]
     assert str(refused.value) == "preset: expected one of paper, best, tiny, any, got 'papre'"
 
 

@@ -161,7 +161,9 @@ def test_ctrl_c_ends_both_after_the_same_step_and_one_process_goes_on(tmp_path: 
     assert log(run)[-1]["event"] == "interrupted"
     assert said.count(f"interrupted at step {step}; saved in {run}\n") == 1
     assert "cannot reach" not in said
-    assert "maskoban/training" not in said  # torchrun shows where the signal met it; nothing of ours broke
+    assert (
+        "maskoban/training" not in said
+    )  # torchrun shows where the signal reached it; nothing of ours broke
 
     *_, progress, _ = load_checkpoint(run)
     assert progress.step == step

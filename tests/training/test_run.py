@@ -130,12 +130,10 @@ def test_bad_arguments_get_one_sentence(
     assert error(*given, preset="huge") == "preset: expected one of paper, best, tiny, any, got 'huge'"
     assert error(*given, "--set=steps=x") == "steps: expected a whole number, got 'x'"
     assert (
-        error(*given, "--set=network=mine") == "no network is called 'mine'; expected one of paper, interior"
+        error(*given, "--set=network=mine")
+        == "network: expected one of paper, interior, conditional, got 'mine'"
     )
-    assert (
-        error(*given, "--set=objective=mine")
-        == "no objective is called 'mine'; expected one of cross_entropy"
-    )
+    assert error(*given, "--set=objective=mine") == "objective: expected one of cross_entropy, got 'mine'"
     assert error(*given, "--resume") == f"{run}: no checkpoint there (expected state.safetensors)"
     assert (
         error(*given, "--resume", "--start-from", "best")

@@ -29,7 +29,7 @@ class Registry(Generic[T]):
     >>> colours["green"]
     Traceback (most recent call last):
         ...
-    maskoban.errors.MaskobanError: no colour is called 'green'; expected one of red, blue
+    maskoban.errors.MaskobanError: colour: expected one of red, blue, got 'green'
     """
 
     def __init__(self, kind: str, values: dict[str, T] | None = None) -> None:
@@ -47,8 +47,7 @@ class Registry(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         if name not in self:
-            names = ", ".join(self._values)
-            raise MaskobanError(f"no {self._kind} is called {name!r}; expected one of {names}")
+            raise MaskobanError(f"{self._kind}: expected one of {', '.join(self._values)}, got {name!r}")
         return self._values[name]
 
     def __iter__(self) -> Iterator[str]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,8 @@ from maskoban.errors import FileError, MaskobanError
 BOXOBAN = {f"boxoban-{split.replace('/', '-')}": split for split in SPLITS}
 
 
-class Spread(NamedTuple):
+@dataclass(frozen=True)
+class Spread:
     """Minimum, mean and maximum over all boards."""
 
     least: int
@@ -40,13 +40,6 @@ class CorpusInfo:
     boxes: Spread
     goals: Spread
     players: Spread
-
-    def as_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
-        plain = asdict(self)
-        for name in ("boxes", "goals", "players"):
-            plain[name] = getattr(self, name)._asdict()
-        return plain
 
     def __str__(self) -> str:
         border = "all wall" if self.border_is_wall else "not always wall"

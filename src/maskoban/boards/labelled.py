@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban._util.files import atomic_file, file_errors
+from maskoban.boards.corpus import load
+from maskoban.boards.formats.arrays import extra_array
 from maskoban.boards.tiles import Tokens
 from maskoban.errors import FileError
 
@@ -43,8 +45,9 @@ class Labelled:
 
 def concatenate(parts: list[Labelled]) -> Labelled:
     """Parts of one size after each other."""
-    names = ("boards", "boxes", "difficulty", "kind")
-    return Labelled(*(np.concatenate([getattr(part, name) for part in parts]) for name in names))
+    return Labelled(
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in vars(parts[0])}
+    )
 
 
 def write_labelled(path: Path, labelled: Labelled) -> None:
@@ -55,19 +58,25 @@ def write_labelled(path: Path, labelled: Labelled) -> None:
 
 def read_labelled(path: Path) -> Labelled:
     """Read one file."""
-    with file_errors(path, "read"), np.load(path) as file:
-        try:
-            return Labelled(*(file[name] for name in ("boards", "boxes", "difficulty", "kind")))
-        except KeyError as error:
-            raise FileError(str(path), f"expected the labels of a corpus: {error.args[0]}") from None
+    boards = load(path)
+    labels = {name: extra_array(path, name, len(boards)) for name in ("boxes", "difficulty", "kind")}
+    for name, values in labels.items():
+        if values is None or values.shape != (len(boards),):
+            found = "nothing" if values is None else f"the shape {values.shape}"
+            raise FileError(str(path), f"{name}: expected {len(boards)} numbers, got {found}")
+    return Labelled(boards, **labels)  # type: ignore[arg-type]
 
 
 def read_info(folder: str | Path) -> dict[str, Any]:
     """What ``corpus.json`` of a finished folder says."""
     path = Path(folder) / INFO
     with file_errors(path, "read"):
-        info: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    if "files" not in info:
+        text = path.read_bytes()
+    try:
+        info: dict[str, Any] = dict(json.loads(text))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise FileError(str(path), f"expected a JSON object: {error}") from None
+    if "files" not in info or "kinds" not in info:
         raise FileError(str(folder), "this corpus is not finished; the command that began it continues")
     return info
 

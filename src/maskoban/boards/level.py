@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -179,7 +179,8 @@ def board(tokens: ArrayLike) -> Tokens:
     except ValueError:
         raise MaskobanError("a board is a two-dimensional array; its rows have different lengths") from None
     if array.ndim != 2 or array.dtype.kind not in "iu":
-        raise MaskobanError(f"a board is a two-dimensional array of whole numbers, not {_described(array)}")
+        kind = f"{array.ndim}-dimensional {array.dtype}"
+        raise MaskobanError(f"a board is a two-dimensional array of whole numbers, not {kind}")
     if not all(1 <= side <= MAX_LEVEL_SIDE for side in array.shape):
         raise MaskobanError(
             f"a board of {array.shape[0]}x{array.shape[1]}; expected 1x1 to {MAX_LEVEL_SIDE}x{MAX_LEVEL_SIDE}"
@@ -189,10 +190,6 @@ def board(tokens: ArrayLike) -> Tokens:
     frozen = array.astype(np.uint8)
     frozen.flags.writeable = False
     return frozen
-
-
-def _described(array: np.ndarray) -> str:
-    return f"{array.ndim}-dimensional {array.dtype}"
 
 
 def one_line(name: str, text: str) -> str:
@@ -282,6 +279,18 @@ def take(levels: Iterator[Level], count: int = 512) -> list[Level]:
     return batch
 
 
+def level_ids(levels: Sequence[Level]) -> list[str]:
+    """The ids of levels of any sizes, faster than one by one.
+
+    >>> level_ids([Level.parse("@$.")]) == [Level.parse(".$@").id]
+    True
+    """
+    found = np.empty(len(levels), object)
+    for indices, boards in group_by_shape([level.tokens for level in levels]):
+        found[indices] = ids(boards)
+    return list(found)
+
+
 def unique_levels(levels: Iterable[Level]) -> Iterator[Level]:
     """The first level of each puzzle; turned, mirrored and shifted copies have the same id.
 
@@ -291,10 +300,7 @@ def unique_levels(levels: Iterable[Level]) -> Iterator[Level]:
     seen: set[str] = set()
     remaining = iter(levels)
     while batch := take(remaining):
-        found = np.empty(len(batch), object)
-        for indices, boards in group_by_shape([level.tokens for level in batch]):
-            found[indices] = ids(boards)
-        for level, level_id in zip(batch, found, strict=True):
+        for level, level_id in zip(batch, level_ids(batch), strict=True):
             if level_id not in seen:
                 seen.add(level_id)
                 yield level

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from maskoban._util.progress import OnProgress
 from maskoban.boards import ids, stream
 from maskoban.boards.corpus import load
-from maskoban.boards.geometry import group_by_shape
+from maskoban.boards.level import level_ids
 from maskoban.bulk.dataset import Dataset, Manifest
 from maskoban.errors import MaskobanError
 
@@ -88,8 +87,7 @@ def _ids_of_levels(source: str | Path) -> set[str]:
     """The ids of all levels of a file, a folder or a corpus known by name."""
     if str(source) != "-" and not Path(source).exists():
         return set(ids(load(source)))
-    boards = [level.tokens for level in stream(source)]
-    return {one_id for _, stack in group_by_shape(boards) for one_id in ids(np.asarray(stack))}
+    return set(level_ids(list(stream(source))))
 
 
 @contextmanager

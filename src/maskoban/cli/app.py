@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from maskoban._util.signals import INTERRUPTED
-from maskoban.cli import bulk, check, corpus, evaluate, generate, levels, site, solve, studio, train
+from maskoban.cli import bulk, check, corpus, evaluate, generate, levels, solve, studio, train
 from maskoban.cli.options import grouped
 from maskoban.cli.output import Commands, complain, mute
 
@@ -44,7 +44,7 @@ app.command()(levels.show)
 app.command()(grouped(levels.convert))
 app.command()(grouped(check.check))
 app.command()(studio.studio)
-app.add_typer(site.site, name="site")
+app.add_typer(studio.site, name="site")
 app.add_typer(bulk.bulk, name="bulk")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from maskoban.cli.options import Device, Filter, ModelName, SamplerName, Sampling, Seed, grouped
-from maskoban.cli.output import Output, boards_text, progress_bar
+from maskoban.cli.output import boards_text, progress_bar
 from maskoban.errors import MaskobanError, need
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def make(
     config = sampling.config(maskoban.load(model_name))
     job = Job(count, seed, config, board_filter.board_filter(), repair, device, states, shard_size or 0)
     try:
-        with progress_bar("making boards", Output(as_json=False)) as on_progress:
+        with progress_bar("making boards") as on_progress:
             manifest = run.make(job, out, model_name, engine, workers, address, on_progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the same command continues {out}") from None
@@ -119,7 +119,7 @@ def verify(
     from maskoban.bulk.dataset import Dataset
     from maskoban.bulk.verify import verify
 
-    with progress_bar("verifying", Output(as_json=False)) as on_progress:
+    with progress_bar("verifying") as on_progress:
         problems = verify(dataset, sample, seed, on_progress)
     for problem in problems:
         print(problem)
@@ -158,7 +158,7 @@ def dedupe(
     need("a dataset", "bulk", "pyarrow", "duckdb")
     from maskoban.bulk.dedupe import dedupe
 
-    with progress_bar("copying", Output(as_json=False)) as on_progress:
+    with progress_bar("copying") as on_progress:
         manifest = dedupe(dataset, out, megabytes, against or (), on_progress)
     _print_totals(manifest)
     print(out)
@@ -208,7 +208,7 @@ def export(
     if one_file and given:
         raise MaskobanError(f"--name, --valid and --test: expected a folder, but {out} is a level file")
     wanted = board_filter.board_filter()
-    with progress_bar("exporting", Output(as_json=False)) as on_progress:
+    with progress_bar("exporting") as on_progress:
         if one_file:
             counts = {"in all": export_levels(dataset, out, wanted, on_progress)}
         else:

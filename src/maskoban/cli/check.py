@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from maskoban.cli.options import Json, SearchLimits, Strict, Threads
+from maskoban.cli.options import Searching
 from maskoban.cli.output import Output, chunks
 
 #: Seconds for a level without a working solution, unless a limit is given.
@@ -15,11 +15,7 @@ SECONDS = 10.0
 
 def check(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Level files, or folders of them.")],
-    *,
-    as_json: Json = False,
-    threads: Threads = None,
-    strict: Strict = False,
-    search_limits: SearchLimits,
+    searching: Searching,
 ) -> None:
     """Check level files: levels twice, levels without a solution, solutions that do not solve.
 
@@ -45,48 +41,36 @@ def check(
     from maskoban.solving import solve_many
     from maskoban.solving.check import best, check_solutions, twins
 
-    limits = search_limits.limits()
+    limits = searching.limits()
     if limits.states is None and limits.seconds is None:
         limits = replace(limits, seconds=SECONDS)
-    output = Output(as_json)
+    output = Output(searching.as_json)
     bad = 0
     levels: list[Level] = []
     rows: list[dict[str, Any]] = []
     for file in files:
-        for first, chunk in chunks(file, "checking", output, strict):
-            solutions = [check_solutions(level) for level in chunk]
-            open_ = [i for i, found in enumerate(solutions) if best(found, "pushes") is None]
-            results = dict(
-                zip(open_, solve_many([chunk[i] for i in open_], "any", threads, limits), strict=True)
-            )
-            for i, found in enumerate(solutions):
-                verdict = results[i].verdict if i in results else "solved"
-                reason = results[i].reason if i in results else ""
-                shortest = {f"best_{by}": best(found, by) for by in ("pushes", "moves")}
-                rows.append(
-                    {
-                        "file": file,
-                        "place": first + i,
-                        "verdict": verdict,
-                        "reason": reason,
-                        "solutions": [asdict(solution) for solution in found],
-                        **{name: asdict(each) if each else None for name, each in shortest.items()},
-                    }
-                )
+        for first, chunk in chunks(file, "checking", output, searching.strict):
+            checked = [check_solutions(level) for level in chunk]
+            unsolved = [i for i, solutions in enumerate(checked) if best(solutions, "pushes") is None]
+            results = solve_many([chunk[i] for i in unsolved], "any", searching.threads, limits)
+            verdicts = dict(zip(unsolved, ((each.verdict, each.reason) for each in results), strict=True))
+            for i, solutions in enumerate(checked):
+                verdict, reason = verdicts.get(i, ("solved", ""))
+                row: dict[str, Any] = {"file": file, "index": first + i, "verdict": verdict, "reason": reason}
+                row["solutions"] = [asdict(solution) for solution in solutions]
+                for by in ("pushes", "moves"):
+                    shortest = best(solutions, by)
+                    row[f"best_{by}"] = asdict(shortest) if shortest else None
+                rows.append(row)
             levels += [Level(level.tokens, level.title) for level in chunk]
     for row, level, twin in zip(rows, levels, twins(levels), strict=True):
-        other = rows[twin.index] if twin else None
-        row["twin"] = (
-            {"file": other["file"], "index": other["place"], "cells": twin.cells} if twin and other else None
-        )
-        wrong = [solution for solution in row["solutions"] if not solution["solves"]]
+        row["twin"] = None
+        if twin is not None:
+            row["twin"] = {name: rows[twin.index][name] for name in ("file", "index")} | {"cells": twin.cells}
+        wrong = not all(solution["solves"] for solution in row["solutions"])
         duplicate = twin is not None and twin.cells == 0
-        bad += row["verdict"] in ("unsolvable", "malformed") or bool(wrong) or duplicate
-        index = row.pop("place")
-        text = _described(row) if not as_json else ""
-        row["place"] = index  # later twins name it
-        printed = {key: value for key, value in row.items() if key != "place"}
-        output.add(index, level, printed, text)
+        bad += row["verdict"] in ("unsolvable", "malformed") or wrong or duplicate
+        output.add(row["index"], level, row, "" if output.as_json else _described(row))
     output.finish(good={"solved", "unknown"}, bad=bad + output.warnings)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from maskoban.cli.options import Seed, Threads
-from maskoban.cli.output import Output, progress_bar
+from maskoban.cli.output import progress_bar
 
 corpus = typer.Typer(help="Fetch, pack, describe and make boards to learn from.", no_args_is_help=True)
 
@@ -34,7 +35,7 @@ def corpus_fetch(
     """
     from maskoban.boards.download import BASE_URL, SPLITS, download
 
-    with progress_bar("downloading", Output(as_json=False)) as on_progress:
+    with progress_bar("downloading") as on_progress:
         folder = download(to, split or SPLITS, url or BASE_URL, on_progress)
     print(folder)
 
@@ -78,7 +79,7 @@ def corpus_info(
     from maskoban.boards.corpus import info, load
 
     described = info(load(boards))
-    print(json.dumps(described.as_dict()) if as_json else described)
+    print(json.dumps(asdict(described)) if as_json else described)
 
 
 @corpus.command("synth")
@@ -133,7 +134,7 @@ def corpus_synth(
     if not (boxes.isdecimal() and len(boxes) < 5):
         raise MaskobanError(f"--boxes: expected a number, got {boxes!r}; a range needs --sizes")
     check_writable(out)
-    with progress_bar("synthesizing", Output(as_json=False)) as on_progress:
+    with progress_bar("synthesizing") as on_progress:
         boards = synthesize(
             n, height, width, int(boxes), seed, walls=walls, threads=threads, on_progress=on_progress
         )
@@ -149,7 +150,7 @@ def _corpus_of_sizes(
     mix = Mix(n, *parse_sizes(sizes), parse_boxes(boxes), seed, add)
     with terminate_as_interrupt():
         try:
-            with progress_bar("synthesizing", Output(as_json=False)) as on_progress:
+            with progress_bar("synthesizing") as on_progress:
                 files = make_corpus(mix, out, threads, on_progress)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(f"interrupted; the same command continues {out}") from None

@@ -28,7 +28,7 @@ class Generators:
             "--model",
             show_default="best",
             metavar="MODEL[:SAMPLER]",
-            help="A shipped model's name, a folder, or a hub id, and maybe a sampler of its own. Repeatable.",
+            help="A shipped model's name, a folder, or a hub id, and maybe its sampler. Repeatable.",
         ),
     ] = None
     boards: Annotated[
@@ -157,7 +157,7 @@ def evaluate(
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; the same command resumes from what is in {out}") from None
     for name, report in reports.items():
-        _tell(report, f"{name}: " if name else "")
+        _print_summary(report, f"{name}: " if name else "")
     print(out / "report.html")
 
 
@@ -169,10 +169,10 @@ def _with_sampler(text: str, default: str) -> tuple[str, str]:
     return (name, sampler) if name and sampler in SAMPLERS else (text, default)
 
 
-def _tell(report: Report, prefix: str) -> None:
+def _print_summary(report: Report, prefix: str) -> None:
     assert report.solvability is not None
     found = report.solvability.solvable
-    told = f"{found.share:.1%} solvable (95 %: {found.low:.1%} to {found.high:.1%})"
-    print(f"{prefix}{boards_text(found.total)}, {told}", file=sys.stderr)
+    interval = f"{found.share:.1%} solvable (95 %: {found.low:.1%} to {found.high:.1%})"
+    print(f"{prefix}{boards_text(found.total)}, {interval}", file=sys.stderr)
     for name, why in report.notes.items():
         print(f"{prefix}{name}: {why}", file=sys.stderr)

@@ -56,15 +56,15 @@ def generate(
     the first boards of the seed's sequence that match are kept. Into a pipe, boards
     are written as a level file.
 
-    A conditional model draws boards of any --size from 5x5 to 16x16. For it, --boxes
-    and --difficulty are conditions: it draws such boards, as far as it obeys them,
+    A conditional model samples boards of any --size from 5x5 to 16x16. For it, --boxes
+    and --difficulty are conditions: it samples such boards, as far as it obeys them,
     and only --only-solvable filters.
 
     Keys of --json: index (counted from 0), seed, number (in the seed's sequence),
     board (text), id, verdict (solved, unsolvable, unknown or malformed), reason,
     effort, pushes, moves, box_changes, box_lines, word (easy, medium, hard or
-    expert), limit_hit, decomposed_effort, boxes_at_once, decomposed_word; null
-    where not known.
+    expert), limit_hit, decomposed_effort, boxes_at_once, decomposed_word,
+    guided_effort, reference; null where not known.
 
     \b
     Examples:
@@ -80,7 +80,7 @@ def generate(
 
     outputs.check()
     model = maskoban.load(model_name, device)
-    model, wanted = model.wish(board_filter.board_filter(), parse_size(size))
+    model, wanted = model.conditioned(board_filter.board_filter(), parse_size(size))
     config = sampling.config(model)
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     sampled: dict[int, Level] = {}
@@ -155,13 +155,10 @@ def complete(
     config, wanted = sampling.config(model), board_filter.board_filter()
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     completed: list[dict[int, Level]] = [{} for _ in given]
-    possible = []
     models: dict[int, tuple[Model, BoardFilter]] = {}
     for index, level in enumerate(given):
         try:
-            models[index] = model.wish_for(level, wanted)
-            models[index][0].check_completable(level, wanted.boxes)
-            possible.append(index)
+            models[index] = model.conditioned_on(level, wanted)
         except MaskobanError as error:
             complain(f"{file}, level {index}: {error}")
 
@@ -169,12 +166,11 @@ def complete(
         return [level for kept in completed for level in kept.values()]
 
     with progress_bar("sampling", output) as progress, _saved_when_interrupted(levels, outputs.out):
-        for place, index in enumerate(possible):
+        for place, (index, (own, left)) in enumerate(models.items()):
 
             def on_progress(done: int, _: int, before: int = place * n) -> None:
-                progress(before + done, n * len(possible))
+                progress(before + done, n * len(models))
 
-            own, left = models[index]
             finished = own.stream(n, seed, config, left, board=given[index], on_progress=on_progress)
             try:
                 for number, level in finished:
@@ -185,22 +181,19 @@ def complete(
         raise typer.Exit(2)
 
     def frames() -> Tokens:
-        pairs = [
-            (i, level, kept) for i, (level, kept) in enumerate(zip(given, completed, strict=True)) if kept
-        ]
         runs = []
+        shown = [index for index in models if completed[index]][: -(-ANIMATED // n)]
         with progress_bar("animating", output) as progress:
-            for index, level, kept in pairs[: -(-ANIMATED // n)]:
-                trajectory = models[index][0].trajectory(
-                    seed=seed, sampler=config, board=level, numbers=list(kept)
-                )
-                runs.append(trajectory.frames())
-                progress(len(runs), len(pairs))
+            for index in shown:
+                board, kept = given[index], list(completed[index])
+                run = models[index][0].trajectory(seed=seed, sampler=config, board=board, numbers=kept)
+                runs.append(run.frames())
+                progress(len(runs), len(shown))
         return side_by_side(runs)[:, :ANIMATED]
 
     facts = [
-        {"level": index, "title": level.title, "seed": seed, "number": number}
-        for index, (level, kept) in enumerate(zip(given, completed, strict=True))
+        {"level": index, "title": given[index].title, "seed": seed, "number": number}
+        for index, kept in enumerate(completed)
         for number in kept
     ]
     _show_and_save(levels(), facts, output, outputs, frames)

@@ -107,14 +107,14 @@ class Filter:
     only_solvable: Annotated[bool, typer.Option("--only-solvable", help="Keep only solvable boards.")] = False
     difficulty: Annotated[
         Difficulty | None,
-        typer.Option(help="Keep only boards with this rating; a conditional model draws such."),
+        typer.Option(help="Keep only boards with this rating; a conditional model samples such."),
     ] = None
     difficulty_by: Annotated[
         Measure, typer.Option(help="What --difficulty rates by: effort, or decomposed effort.")
     ] = "effort"
     boxes: Annotated[
         int | None,
-        typer.Option(min=1, help="Keep only boards with so many boxes; a conditional model draws such."),
+        typer.Option(min=1, help="Keep only boards with so many boxes; a conditional model samples such."),
     ] = None
 
     def board_filter(self) -> BoardFilter:
@@ -125,9 +125,12 @@ class Filter:
 
 
 @dataclass
-class SearchLimits:
-    """When a search gives up."""
+class Searching:
+    """How levels are read and searched, and what is printed of them."""
 
+    as_json: Json = False
+    threads: Threads = None
+    strict: Strict = False
     states: Annotated[int | None, typer.Option(min=0, help="Give up on a level after so many states.")] = None
     seconds: Annotated[
         float | None, typer.Option(min=0, help="Give up on a level after so many seconds.")
@@ -228,7 +231,7 @@ def titled(levels: Iterable[Level], title: str | None) -> Iterator[Level]:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with groups of options as parameters: each field of a dataclass becomes an option of its own."""
+    """A command with groups of options as parameters: each field of a dataclass becomes an option."""
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []

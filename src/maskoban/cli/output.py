@@ -155,7 +155,7 @@ class Output:
         self.flush()
 
     def warn(self, warning: FileError) -> None:
-        """Print a warning about a level file to standard error, and with --json as a line of its own."""
+        """Print a warning about a level file to standard error, and with --json also as a line of the output."""
         self.warnings += 1
         complain(str(warning))
         if self.as_json:
@@ -244,7 +244,7 @@ def chunks(file: str, doing: str, output: Output, strict: bool) -> Iterator[tupl
 
 
 @contextmanager
-def progress_bar(doing: str, output: Output) -> Iterator[OnProgress]:
+def progress_bar(doing: str, output: Output | None = None) -> Iterator[OnProgress]:
     """A progress bar on terminals, moved by calls with (done, total); elsewhere a line every half a minute."""
     console = _progress_console(output)
     with bar(doing, console.is_terminal, console) as moved:
@@ -263,11 +263,12 @@ def _lines(doing: str) -> OnProgress:
     return on_progress
 
 
-def _progress_console(output: Output) -> Console:
+def _progress_console(output: Output | None) -> Console:
     """The console of a progress bar: that of the results where both are on one terminal, so that they do not mix."""
     from rich.console import Console
 
-    return output.console if output.console.is_terminal else Console(stderr=True)
+    console = output.console if output else Console()
+    return console if console.is_terminal else Console(stderr=True)
 
 
 def mute() -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from maskoban.cli.options import File, Json, Outputs, SearchLimits, Strict, Threads
+from maskoban.cli.options import File, Outputs, Searching
 from maskoban.cli.output import Output, chunks, complain, progress_bar
 
 if TYPE_CHECKING:
@@ -22,10 +23,7 @@ def solve(
     file: File,
     *,
     mode: Annotated[Mode, typer.Option(help="Any solution, fewest pushes, or effort.")] = "any",
-    as_json: Json = False,
-    threads: Threads = None,
-    strict: Strict = False,
-    search_limits: SearchLimits,
+    searching: Searching,
 ) -> None:
     """Solve levels, or prove that they cannot be solved.
 
@@ -47,9 +45,9 @@ def solve(
     """
     from maskoban.solving import solve_many
 
-    limits = search_limits.limits()
-    output = Output(as_json)
-    for first, levels in chunks(file, "solving", output, strict):
+    limits, threads = searching.limits(), searching.threads
+    output = Output(searching.as_json)
+    for first, levels in chunks(file, "solving", output, searching.strict):
         results = solve_many(levels, mode, threads=threads, limits=limits)
         for index, level in enumerate(levels, first):
             result = results[index - first]
@@ -64,10 +62,7 @@ def optimize(
     *,
     by: Annotated[Literal["moves", "pushes"], typer.Option(help="What to make shorter.")] = "moves",
     out: Annotated[str | None, typer.Option(help="Save the levels with their shorter solutions.")] = None,
-    as_json: Json = False,
-    threads: Threads = None,
-    strict: Strict = False,
-    search_limits: SearchLimits,
+    searching: Searching,
 ) -> None:
     """Shorten the solutions in a level file; a level without one is solved first.
 
@@ -90,10 +85,10 @@ def optimize(
     from maskoban.solving.optimize import length, shortest_given
 
     Outputs(out).check()
-    limits = search_limits.limits()
-    output = Output(as_json, out)
+    limits, threads = searching.limits(), searching.threads
+    output = Output(searching.as_json, out)
     kept: list[Level] = []
-    for first, levels in chunks(file, "optimizing", output, strict):
+    for first, levels in chunks(file, "optimizing", output, searching.strict):
         given = [shortest_given(level, by) for level in levels]
         unsolved = [i for i, solution in enumerate(given) if solution is None]
         found = solve_many([levels[i] for i in unsolved], threads=threads, limits=limits)
@@ -121,10 +116,7 @@ def repair(
     all_: Annotated[bool, typer.Option("--all", help="Every repair, not only the first.")] = False,
     walls: Annotated[int, typer.Option(min=1, max=2, help="2: also try pairs of walls.")] = 1,
     out: Annotated[str | None, typer.Option(help="Save the solvable and repaired levels.")] = None,
-    as_json: Json = False,
-    threads: Threads = None,
-    strict: Strict = False,
-    search_limits: SearchLimits,
+    searching: Searching,
 ) -> None:
     """Find the interior walls whose removal makes unsolvable levels solvable.
 
@@ -148,10 +140,10 @@ def repair(
     from maskoban.solving import repair_many
 
     Outputs(out).check()
-    limits = search_limits.limits()
-    output = Output(as_json, out)
+    limits, threads = searching.limits(), searching.threads
+    output = Output(searching.as_json, out)
     solvable: list[Level] = []
-    for first, levels in chunks(file, "repairing", output, strict):
+    for first, levels in chunks(file, "repairing", output, searching.strict):
         repairs = repair_many(levels, walls, all_, threads=threads, limits=limits)
         for index, (level, found) in enumerate(zip(levels, repairs, strict=True), first):
             row = {name: getattr(found, name) for name in ("verdict", "reason", "walls", "limit_hit")}
@@ -176,10 +168,7 @@ def rate(
             help=f"Rate by the quarters of these levels (the first {REFERENCE_LEVELS:,} of them).",
         ),
     ] = None,
-    as_json: Json = False,
-    threads: Threads = None,
-    strict: Strict = False,
-    search_limits: SearchLimits,
+    searching: Searching,
 ) -> None:
     """Say how hard levels are: easy, medium, hard or expert, and why.
 
@@ -207,16 +196,18 @@ def rate(
     from maskoban.boards import corpus as corpora
     from maskoban.solving.rating import quartiles_of, rate_many, summarise
 
-    limits = search_limits.limits()
-    output = Output(as_json)
+    limits, threads = searching.limits(), searching.threads
+    output = Output(searching.as_json)
     quartiles = None
     if corpus is not None:
         with progress_bar("rating the corpus", output) as progress:
             reference = corpora.load(corpus)[:REFERENCE_LEVELS]
             quartiles = quartiles_of(summarise(reference, threads, limits, progress))
-    for first, levels in chunks(file, "rating", output, strict):
+    for first, levels in chunks(file, "rating", output, searching.strict):
         ratings = rate_many(levels, threads, limits, quartiles)
         for index, (level, rating) in enumerate(zip(levels, ratings, strict=True), first):
+            if corpus is not None and rating.difficulty:
+                rating = replace(rating, reference=corpus)
             row = rating.as_json()
             shown = (
                 "effort",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from maskoban.cli.options import grouped
-from maskoban.cli.output import Output, progress_bar
+from maskoban.cli.output import progress_bar
 from maskoban.errors import MaskobanError
 from maskoban.training.options import CriticOptions, TrainOptions, wait_passively
 
@@ -30,9 +32,20 @@ class _TrainGroup(TyperGroup):
         for column in ("setting", "meaning", *PRESETS):
             table.add_column(column, no_wrap=column == "setting")
         for field in fields(Preset):
-            values = [str(getattr(preset, field.name)).lower() for preset in PRESETS.values()]
+            values = [
+                str(getattr(preset, field.name)).lower() for preset in map(PRESETS.__getitem__, PRESETS)
+            ]
             table.add_row(field.name, field.metadata["meaning"], *values)
         Console().print(table)
+
+
+@contextmanager
+def _training_installed(what: str) -> Iterator[None]:
+    """Turn an import that fails into a sentence."""
+    try:
+        yield
+    except ImportError as error:
+        raise MaskobanError(f"{what} needs {error.name}: pip install 'maskoban[train]'") from None
 
 
 train = typer.Typer(cls=_TrainGroup, invoke_without_command=True, rich_markup_mode="rich")
@@ -57,10 +70,8 @@ def _train(context: typer.Context, options: TrainOptions) -> None:
     wait_passively()
     if context.invoked_subcommand is not None:
         return
-    try:
+    with _training_installed("training"):
         from maskoban.training.run import train as run
-    except ImportError as error:
-        raise MaskobanError(f"training needs {error.name}: pip install 'maskoban[train]'") from None
     run(options)
 
 
@@ -78,10 +89,8 @@ def _critic(options: CriticOptions) -> None:
       maskoban train critic --model best --samples 400000 --minutes 4
       maskoban export best better --critic runs/critic
     """
-    try:
+    with _training_installed("training"):
         from maskoban.training.critic import train_critic
-    except ImportError as error:
-        raise MaskobanError(f"training needs {error.name}: pip install 'maskoban[train]'") from None
     print(f"held-out cross-entropy {train_critic(options):.4f}")
 
 
@@ -141,14 +150,12 @@ def export(
     """
     from maskoban.boards.corpus import load
 
-    try:
+    with _training_installed("exporting"):
         from maskoban.training.export import export as write_model
-    except ImportError as error:
-        raise MaskobanError(f"exporting needs {error.name}: pip install 'maskoban[train]'") from None
     levels = load(prune) if prune is not None else None
     if levels is not None:
         levels = levels[:: max(1, len(levels) // 10_000)]
-    with progress_bar("looking for idle units", Output(as_json=False)) as on_progress:
+    with progress_bar("looking for idle units") as on_progress:
         facts = write_model(run, out, name, polish, critic, critic_cutoff, bits, levels, passes, on_progress)
     for key, value in facts.items():
         print(f"{key.replace('_', ' ')}: {value}")

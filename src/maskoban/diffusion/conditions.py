@@ -1,4 +1,4 @@
-"""Conditions: what a board is wished to be, for models that draw boards of many sizes.
+"""Conditions: what a board is to be, for models that sample boards of many sizes.
 
 A conditional model is a network over any number of cells. With its conditions given (:class:`Conditioned`) it is a
 :class:`~maskoban.diffusion.denoiser.Denoiser` of boards of one size, so samplers and likelihoods need not know.

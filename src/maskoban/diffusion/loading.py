@@ -142,7 +142,7 @@ def weights_hash(folder: Path | None, precision: Precision = "fp32") -> str:
     files: list[Path] = []
     if folder is not None:
         files = sorted(folder.glob("*.safetensors")) if folder.is_dir() else [folder]
-        # An fp32 graph takes its weights from the file beside it; an int8 graph holds quantised ones of its own.
+        # An fp32 graph takes its weights from the file beside it; an int8 graph holds quantised ones.
         if precision == "int8" or not files:
             files.append(graph_file(folder, precision))
     digest = sha256()

@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from maskoban._util.progress import OnProgress
 from maskoban.boards import Level
-from maskoban.boards.tiles import BOX, BOX_ON_GOAL, GOAL, MASK, PLAYER, PLAYER_ON_GOAL, WALL, Tokens
+from maskoban.boards.tiles import MASK, Tokens
+from maskoban.diffusion.completion import check_counts, model_tokens, partial_board
 from maskoban.diffusion.conditions import Conditioned
 from maskoban.diffusion.denoiser import Critic, Denoiser, blank_boards, interior_cells
 from maskoban.diffusion.likelihood import cell_probabilities, negative_log_likelihood
@@ -63,7 +64,7 @@ class Model:
 
     @property
     def conditional(self) -> bool:
-        """Whether the model draws boards of many sizes, and takes boxes and difficulty as conditions."""
+        """Whether the model samples boards of many sizes, and takes boxes and difficulty as conditions."""
         return isinstance(self.denoiser, Conditioned)
 
     def given(
@@ -72,7 +73,7 @@ class Model:
     ) -> Model:  # fmt: skip
         """The model for boards of this size (height, width), with these conditions; None leaves one to the model.
 
-        Without a size, a conditional model draws the one most frequent in its corpus. Other models have one size and
+        Without a size, a conditional model samples the one most frequent in its corpus. Other models have one size and
         no conditions.
 
         >>> from maskoban.diffusion.loading import load
@@ -90,14 +91,16 @@ class Model:
                 return self
             return Model(denoiser, self.card, self.folder, self.critic, self._load_int8)
         if size not in (None, (self.height, self.width)):
-            own, asked = f"{self.height}x{self.width}", "x".join(map(str, size or ()))
-            raise MaskobanError(f"model {self.name!r} samples {own} boards; expected size {own}, got {asked}")
+            own, other = f"{self.height}x{self.width}", "x".join(map(str, size or ()))
+            raise MaskobanError(f"model {self.name!r} samples {own} boards; expected size {own}, got {other}")
         if (boxes, difficulty, corpus) != (None, None, None):
             raise MaskobanError(f"model {self.name!r} has no conditions; filter its boards instead")
         return self
 
-    def wish(self, wanted: BoardFilter, size: tuple[int, int] | None = None) -> tuple[Model, BoardFilter]:
-        """The model and the filter for boards like this: boxes and difficulty are conditions where there are any.
+    def conditioned(
+        self, wanted: BoardFilter, size: tuple[int, int] | None = None
+    ) -> tuple[Model, BoardFilter]:
+        """The model given what it takes as conditions of a filter and a size, and the filter for the rest.
 
         Difficulty by decomposed effort, or by a reference of one's own, is always a filter.
         """
@@ -108,12 +111,12 @@ class Model:
         left = replace(wanted, boxes=None, difficulty=None if by_effort else wanted.difficulty)
         return self.given(size, wanted.boxes, difficulty), left
 
-    def wish_for(self, board: Level | Tokens, wanted: BoardFilter) -> tuple[Model, BoardFilter]:
-        """:meth:`wish` for completions of this board, whose size is the size."""
-        if not self.conditional:
-            return self, wanted
-        height, width = board.shape
-        model, left = self.wish(wanted, (height, width))
+    def conditioned_on(self, board: Level | Tokens, wanted: BoardFilter) -> tuple[Model, BoardFilter]:
+        """:meth:`conditioned` for completions of this board, whose size is the size."""
+        model, left = self, wanted
+        if self.conditional:
+            height, width = board.shape
+            model, left = self.conditioned(wanted, (height, width))
         model.check_completable(board, wanted.boxes)
         return model, left
 
@@ -153,10 +156,8 @@ class Model:
         >>> commit.cell.shape, commit.probabilities.shape
         ((2,), (2, 7))
         """
-        config = self._config(sampler, start)
-        return sample_steps(
-            self._denoiser(config), start, seed, config, numbers, self.critic, self._bound(config)
-        )
+        denoiser, config, bound = self._resolved(sampler, start)
+        return sample_steps(denoiser, start, seed, config, numbers, self.critic, bound)
 
     def start(self, n: int, board: Level | Tokens | None = None) -> Tokens:
         """``n`` boards to sample: fully masked ones, or copies of a board with masked (``?``) cells."""
@@ -165,28 +166,26 @@ class Model:
         if board is None:
             return blank_boards(self.denoiser, n)
         self.check_completable(board)
-        return np.repeat(self._partial_board(board)[None], n, axis=0)
+        return np.repeat(partial_board(self, board)[None], n, axis=0)
 
-    def _config(self, sampler: str | SamplerConfig, start: Tokens) -> SamplerConfig:
-        """The config for these boards. The critic compares whole boards: none for partly given ones."""
+    def _resolved(self, sampler: str | SamplerConfig, start: Tokens) -> tuple[Denoiser, SamplerConfig, float]:
+        """The denoiser, the config and the critic's bound for these boards.
+
+        The critic compares whole boards: none for partly given ones.
+        """
         config = self.sampler(sampler)
         inside = start.reshape(len(start), -1)[:, interior_cells(self.denoiser)]
         if config.critic and not (inside == MASK).all():
             if not isinstance(sampler, str):
                 raise MaskobanError("a critic is for boards sampled from nothing, not for partly given ones")
             config = config.change(critic=False)
-        return config
-
-    def _denoiser(self, config: SamplerConfig) -> Denoiser:
-        if config.precision == "fp32" or self._load_int8 is None:
-            return self.denoiser
-        with _LOADING:
-            if not self._int8:
-                self._int8.append(self._load_int8())
-        return self._int8[0]
-
-    def _bound(self, config: SamplerConfig) -> float:
-        return float(self.card["critic"]) if config.critic else 1.0
+        denoiser, bound = self.denoiser, float(self.card["critic"]) if config.critic else 1.0
+        if config.precision == "int8" and self._load_int8 is not None:
+            with _LOADING:
+                if not self._int8:
+                    self._int8.append(self._load_int8())
+            denoiser = self._int8[0]
+        return denoiser, config, bound
 
     # --- boards -----------------------------------------------------------------------------------------------------
 
@@ -235,8 +234,7 @@ class Model:
         record: bool,
         on_progress: OnProgress | None,
     ) -> Trajectory:
-        config = self._config(sampler, start)
-        denoiser, bound = self._denoiser(config), self._bound(config)
+        denoiser, config, bound = self._resolved(sampler, start)
         return sample_boards(denoiser, start, seed, config, numbers, self.critic, bound, record, on_progress)
 
     def generate(
@@ -259,7 +257,7 @@ class Model:
         For a conditional model (:meth:`given`) ``size`` (height, width), ``boxes`` and ``difficulty`` are conditions,
         and only ``only_solvable`` filters.
         """
-        model, wanted = self.wish(BoardFilter(only_solvable, difficulty, boxes), size)
+        model, wanted = self.conditioned(BoardFilter(only_solvable, difficulty, boxes), size)
         return [level for _, level in model.stream(n, seed, sampler, wanted, on_progress=on_progress)]
 
     def complete(
@@ -279,7 +277,7 @@ class Model:
         Filters and conditions are those of :meth:`generate`; a conditional model completes boards of any size in its
         range. ``best`` is without the critic here, which compares whole boards.
         """
-        model, wanted = self.wish_for(board, BoardFilter(only_solvable, difficulty, boxes))
+        model, wanted = self.conditioned_on(board, BoardFilter(only_solvable, difficulty, boxes))
         found = model.stream(n, seed, sampler, wanted, board=board, on_progress=on_progress)
         return [level for _, level in found]
 
@@ -302,13 +300,11 @@ class Model:
         [0, 1]
         """
         wanted = board_filter or BoardFilter()
-        start = self.start(1, board)
+        start = self.start(min(n, 1), board)
         if board is not None:
             self.check_completable(board, wanted.boxes)
             if not (start == MASK).any() and not wanted.matches(start)[0]:
                 raise TooRareError(f"the board has no masked cells, and does not match the filter ({wanted})")
-        if n < 1:
-            raise MaskobanError(f"number of boards: expected at least 1, got {n}")
         kept = sampled = 0
         while kept < n:
             if sampled >= RAREST * n:
@@ -343,8 +339,8 @@ class Model:
         """
         start = np.repeat(start, count, axis=0)
         numbers = first + np.arange(count)
-        config = self._config(sampler, start)
-        if self._denoiser(config).overlap > 1:  # a device that is best used by several threads
+        denoiser, config, _ = self._resolved(sampler, start)
+        if denoiser.overlap > 1:  # a device that is best used by several threads
             yield numbers, self._sampled(start, seed, config, numbers.tolist(), False, on_progress).boards
             return
         progress = BoardProgress(start, config, on_progress)
@@ -383,8 +379,8 @@ class Model:
         if isinstance(board, np.ndarray) and board.ndim == 3:
             if not len(board):
                 raise MaskobanError("boards: expected at least one, got none")
-            return cell_probabilities(self.denoiser, np.array([self._checked(each) for each in board]))
-        found: NDArray[np.float64] = cell_probabilities(self.denoiser, self._checked(board)[None])[0]
+            return cell_probabilities(self.denoiser, np.array([model_tokens(self, each) for each in board]))
+        found: NDArray[np.float64] = cell_probabilities(self.denoiser, model_tokens(self, board)[None])[0]
         return found
 
     def negative_log_likelihood(
@@ -409,7 +405,7 @@ class Model:
             raise MaskobanError(f"orders: expected at least 1, got {orders}")
         if isinstance(boards, Level) or (isinstance(boards, np.ndarray) and boards.ndim == 2):
             boards = [boards]
-        tokens = [self._checked(board) for board in boards]
+        tokens = [model_tokens(self, board) for board in boards]
         for number, board in enumerate(tokens):
             if (board == MASK).any():
                 raise MaskobanError(f"board {number} has masked cells; expected finished boards")
@@ -431,48 +427,7 @@ class Model:
             ...
         maskoban.errors.MaskobanError: the board is 3x5, but model 'best' samples 10x10 boards; surround it with #
         """
-        tokens = self._partial_board(board)
-        players = int(np.isin(tokens, (PLAYER, PLAYER_ON_GOAL)).sum())
-        given = int(np.isin(tokens, (BOX, BOX_ON_GOAL)).sum())
-        goals = int(np.isin(tokens, (GOAL, BOX_ON_GOAL, PLAYER_ON_GOAL)).sum())
-        masked = int((tokens == MASK).sum())
-        if players > 1:
-            raise MaskobanError(f"the board has {players} players; expected at most one")
-        if boxes is not None and given > boxes:
-            raise MaskobanError(f"the board has {given} boxes; expected at most {boxes}")
-        # A masked cell can become the player on a goal, so one cell may serve twice.
-        spare = masked - (players == 0)
-        if masked and (spare < 0 or given > goals + masked or goals > given + spare):
-            counts = f"{given} boxes and {goals} goals"
-            raise MaskobanError(
-                f"the board has {counts}, and {masked} masked cells cannot make up the difference"
-            )
-
-    def _checked(self, board: Level | Tokens) -> Tokens:
-        """The tokens of a board of the model's size."""
-        tokens = board.tokens if isinstance(board, Level) else board
-        if not isinstance(tokens, np.ndarray):
-            raise MaskobanError(
-                f"board: expected a Level or an array of tokens, got a {type(tokens).__name__}"
-            )
-        if tokens.shape != (self.height, self.width):
-            size, need = "x".join(map(str, tokens.shape)), f"{self.height}x{self.width}"
-            fits = tokens.ndim == 2 and tokens.shape[0] <= self.height and tokens.shape[1] <= self.width
-            hint = "; surround it with #" if fits else ""
-            raise MaskobanError(f"the board is {size}, but model {self.name!r} samples {need} boards{hint}")
-        if (unknown := tokens > MASK).any():
-            raise MaskobanError(f"{_first_cell(unknown)} holds {tokens[unknown][0]}; expected a tile, 0 to 7")
-        return tokens
-
-    def _partial_board(self, board: Level | Tokens) -> Tokens:
-        """The tokens of a board to complete, with masked cells of its border as wall."""
-        tokens = self._checked(board).copy()
-        border = np.ones(tokens.shape, dtype=bool)
-        border.reshape(-1)[interior_cells(self.denoiser)] = False
-        tokens[border & (tokens == MASK)] = WALL
-        if (gaps := border & (tokens != WALL)).any():
-            raise MaskobanError(f"the border must be wall, but {_first_cell(gaps)} is not")
-        return tokens
+        check_counts(partial_board(self, board), boxes)
 
 
 _LOADING = Lock()
@@ -481,8 +436,3 @@ _LOADING = Lock()
 def _shifted(on_progress: OnProgress, before: int, total: int) -> OnProgress:
     """Progress of a part as progress of the whole."""
     return lambda done, _: on_progress(before + done, total)
-
-
-def _first_cell(cells: NDArray[np.bool_]) -> str:
-    row, column = np.argwhere(cells)[0]
-    return f"row {row}, column {column} (from 0)"

@@ -92,7 +92,7 @@ def weights(schedule: Schedule, steps: int, cap: float) -> NDArray[np.float32]:
 
     The paper's cap is 10. A cap of 1 gives every example the same weight on its *mean* cross-entropy, which
     on the linear schedule is the ELBO: (T/t) times the sum over masked cells, divided by the number of
-    cells, is the mean times a constant. t = 0 hides nothing, is never drawn, and gets the cap.
+    cells, is the mean times a constant. t = 0 masks nothing, never occurs, and gets the cap.
 
     >>> weights("linear", 100, cap=10.0)[[1, 10, 50, 100]].tolist()
     [10.0, 10.0, 2.0, 1.0]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from concurrent.futures import CancelledError, ThreadPoolExecutor
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
 from threading import Lock
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from maskoban._util.progress import OnProgress
 from maskoban.boards.tiles import MASK, TILES, Tokens
 from maskoban.diffusion.denoiser import Critic, Denoiser
 from maskoban.diffusion.sampler import AttemptEnd, Commit, Ints, SamplerConfig, sample_steps
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -78,19 +80,19 @@ def sample_boards(
     number = np.arange(len(start)) if numbers is None else np.array(list(numbers), dtype=np.int64)
     progress = BoardProgress(start, config or SamplerConfig(), on_progress)
 
-    def part(boards: slice, check: Callable[[], None]) -> Trajectory:
-        def events() -> Iterator[Commit | AttemptEnd]:
-            for event in sample_steps(denoiser, start[boards], seed, config, number[boards], critic, bound):
-                check()
-                progress.add(event)
-                yield event
-
-        return collect(start[boards], events(), record)
+    def part(boards: slice, check: Callable[[], None]) -> list[Commit | AttemptEnd]:
+        kept: list[Commit | AttemptEnd] = []
+        for event in sample_steps(denoiser, start[boards], seed, config, number[boards], critic, bound):
+            check()
+            progress.add(event)
+            if record or isinstance(event, AttemptEnd):
+                kept.append(replace(event, board=event.board + boards.start))
+        return kept
 
     threads = max(min(denoiser.overlap, len(start) // denoiser.batch), 1)
     edges = np.linspace(0, len(start), threads + 1).astype(int).tolist()
     parts = _in_threads(part, [slice(*pair) for pair in pairwise(edges)])
-    return parts[0] if len(parts) == 1 else _joined(parts)
+    return collect(start, chain.from_iterable(parts), record)
 
 
 def collect(start: Tokens, steps: Iterable[Commit | AttemptEnd], record: bool = True) -> Trajectory:
@@ -135,27 +137,6 @@ def collect(start: Tokens, steps: Iterable[Commit | AttemptEnd], record: bool = 
     )
 
 
-def _joined(parts: list[Trajectory]) -> Trajectory:
-    """Trajectories of different boards as one."""
-    commits = max(part.cell.shape[1] for part in parts)
-
-    def join(name: str, fill: int | None = None) -> NDArray[Any]:
-        arrays = [getattr(part, name) for part in parts]
-        if fill is not None:
-            widths = [
-                [(0, 0), (0, commits - array.shape[1])] + [(0, 0)] * (array.ndim - 2) for array in arrays
-            ]
-            arrays = [np.pad(a, width, constant_values=fill) for a, width in zip(arrays, widths, strict=True)]
-        return np.concatenate(arrays)
-
-    whole = {name: join(name) for name in ("start", "boards", "attempts")}
-    padded = {
-        name: join(name, fill)
-        for name, fill in (("step", -1), ("cell", -1), ("tile", 0), ("probabilities", 0))
-    }
-    return Trajectory(**whole, **padded)
-
-
 class BoardProgress:
     """Counts the boards a stream of commits has finished, those under way by the fraction done of their attempt."""
 
@@ -180,9 +161,7 @@ class BoardProgress:
             self._on_progress(self._most, self._total)
 
 
-def _in_threads(
-    work: Callable[[slice, Callable[[], None]], Trajectory], parts: list[slice]
-) -> list[Trajectory]:
+def _in_threads(work: Callable[[slice, Callable[[], None]], T], parts: list[slice]) -> list[T]:
     """Do all parts, each in a thread. An exception in one ends the others, which call the function they are given."""
     failures: list[BaseException] = []
 
@@ -190,7 +169,7 @@ def _in_threads(
         if failures:
             raise CancelledError
 
-    def one(part: slice) -> Trajectory:
+    def one(part: slice) -> T:
         try:
             return work(part, check)
         except BaseException as error:

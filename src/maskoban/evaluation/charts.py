@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from matplotlib.collections import PatchCollection
-from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
-from matplotlib.ticker import LogLocator, NullLocator
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from maskoban.evaluation import theme
 from maskoban.evaluation.measures.board_measures import AXES
@@ -32,6 +31,7 @@ from maskoban.evaluation.theme import (
     SHORT,
     WIDTH,
     band,
+    legend,
     level,
     new_figure,
     series,
@@ -92,7 +92,7 @@ def outcomes(data: Mapping[str, RepairRates]) -> Figure:
         left = 0.0
         for (name, colour), share in zip(theme.FATES.items(), shares, strict=True):
             (bar,) = axes.barh(-y, share, 0.52, left, color=colour, label=None if y else name)
-            ink = theme.ON_OURS if name == "solvable" else theme.ON_ONE_WALL
+            ink = theme.ON_OURS if name in ("solvable", "broken") else theme.ON_ONE_WALL
             at = (left + share / 2, -y)
             written.append((bar, axes.text(*at, percent(share), ha="center", va="center", color=ink)))
             left += share
@@ -101,7 +101,7 @@ def outcomes(data: Mapping[str, RepairRates]) -> Figure:
     axes.tick_params(axis="y", labelcolor=theme.INK)
     axes.xaxis.set_major_formatter(PERCENT)
     axes.grid(axis="y", visible=False)
-    figure.legend(loc="outside upper left", ncols=4, handlelength=1, columnspacing=1.4)
+    legend(figure, handlelength=1)
     figure.draw_without_rendering()
     for bar, text in written:
         if text.get_window_extent().width + 4 > bar.get_window_extent().width:
@@ -126,7 +126,7 @@ def culprits(data: Culprits) -> Figure:
     axes.set(xlim=(0, 1), ylim=(0, axes.get_ylim()[1]), xlabel=f"probability {when}")
     shares_up(axes, "share of the walls")
     axes.grid(axis="x", visible=False)
-    figure.legend(loc="outside upper left", ncols=2, columnspacing=1.4)  # inside, the medians would cross it
+    legend(figure)  # inside, the medians would cross it
     return figure
 
 
@@ -151,14 +151,15 @@ def patterns(data: Mapping[str, PatternMatch]) -> Figure:
         curve.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     curve.yaxis.set_major_formatter(PLAIN)
     curve.yaxis.set_minor_locator(NullLocator())
-    curve.legend(loc="lower left")
     ratio.axhline(1, color=theme.THEIRS, linestyle="--", linewidth=1.4)
     # Fractions of a per cent are no news: the panel is never narrower than what the paper states.
-    ratio.set(ylim=(min(0.97, *ratios) - 0.01, max(1.05, *ratios) + 0.01) if ratios else (0.96, 1.06))
+    low, high = min([0.97, *ratios]), max([1.05, *ratios])
+    ratio.set(ylim=(low - 0.1 * (high - low), high + 0.1 * (high - low)))
     ratio.yaxis.set_major_formatter(PLAIN)
     level(ratio, PAPER["jsd_ratio"].value, "the paper stays below 1.04", theme.PAPER)
     ratio.set_title("ratio to held-out levels")
     ratio.set_xlabel("boards")
+    legend(figure)
     ratio.set_xticks(list(held_out), [short(size) for size in held_out])
     ratio.xaxis.set_minor_locator(NullLocator())
     return figure
@@ -178,7 +179,7 @@ def distances(data: DistanceData) -> Figure:
     axes.set(xlim=(-0.5, None), ylim=(0, None), xlabel="cells that differ from the nearest training level")
     shares_up(axes, "share of boards")
     axes.grid(axis="x", visible=False)
-    figure.legend(loc="outside upper left", ncols=5, columnspacing=1.4)
+    legend(figure)
     return figure
 
 
@@ -203,12 +204,14 @@ def difficulty(data: Mapping[str, Difficulty]) -> Figure:
         low, high = min(each[1] for each in spreads), max(each[99] for each in spreads)
         if key == "pushes":
             axes.set_xlim(0, high * 1.15)
+            axes.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         else:
             axes.set(xscale="log", xlim=(max(1, low), max(2, high) * 1.5))
+            axes.xaxis.set_major_locator(LogLocator(numticks=10))
             axes.xaxis.set_major_formatter(SHORT)
+            axes.xaxis.set_minor_locator(NullLocator())
     panels[0].set_title("share of the solvable boards")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=5, columnspacing=1.4)
+    legend(figure)
     return figure
 
 
@@ -224,13 +227,9 @@ def quarters(data: Difficulty) -> Figure:
             x = number + (place - (len(shown) - 1) / 2) * (width + 0.03)
             axes.bar(x, share.share or 0, width, color=colour, label=None if number else name)
             axes.plot([x, x], [share.low, share.high], color=theme.INK, linewidth=1.2)
+            written = percent(share.share, 1 if len(shown) == 1 else 0)
             axes.annotate(
-                percent(share.share, 1 if len(shown) == 1 else 0),
-                (x, share.high),
-                (0, 4),
-                textcoords="offset points",
-                ha="center",
-                color=theme.INK,
+                written, (x, 0), (0, -4), textcoords="offset points", ha="center", va="top", color=theme.INK
             )
     axes.axhline(0.25, color=theme.THEIRS, linestyle="--", linewidth=1.4)
     axes.annotate(
@@ -241,11 +240,11 @@ def quarters(data: Difficulty) -> Figure:
     axes.set_xlim(-0.5, len(data.quarters) - 0.1)
     axes.set_ylim(0, max(0.32, *(each.high * 1.15 for shares in shown.values() for each in shares.values())))
     axes.set_title("share of the solvable boards")
-    axes.tick_params(axis="x", labelcolor=theme.INK)
+    axes.tick_params(axis="x", labelcolor=theme.INK, length=0, pad=20)  # below the shares
     axes.yaxis.set_major_formatter(PERCENT)
     axes.grid(axis="x", visible=False)
     if len(shown) > 1:
-        figure.legend(loc="outside upper left", ncols=2, handlelength=1)
+        legend(figure, handlelength=1)
     return figure
 
 
@@ -341,12 +340,14 @@ def expressive_range(data: RangeData) -> Figure:
     ):
         found = np.array(points, float).reshape(len(points), 2)
         counts = np.histogram2d(found[:, 0], found[:, 1], edges)[0]
-        boxes, shades = [], []
-        for i, j in np.argwhere(counts):
-            size = edges[0][i + 1] - edges[0][i], edges[1][j + 1] - edges[1][j]
-            boxes.append(Rectangle((edges[0][i], edges[1][j]), *size))
-            shades.append(to_rgba(colour, 0.15 + 0.85 * (counts[i, j] / counts.max()) ** 0.5))
-        axes.add_collection(PatchCollection(boxes, facecolor=shades, linewidth=0))
+        for count in np.unique(counts[counts > 0]):  # one shape for all bins of a shade
+            boxes = [
+                [(edges[0][i + right], edges[1][j + up]) for right, up in ((0, 0), (1, 0), (1, 1), (0, 1))]
+                for i, j in np.argwhere(counts == count)
+            ]
+            shade = 0.15 + 0.85 * (count / counts.max()) ** 0.5
+            path = Path.make_compound_path_from_polys(np.array(boxes))
+            axes.add_patch(PathPatch(path, facecolor=colour, alpha=shade, linewidth=0))
         for scale, which, limits in (("xscale", data.x, edges[0]), ("yscale", data.y, edges[1])):
             axes.set(
                 **{scale: "log" if which.endswith("effort") else "linear", f"{scale[0]}lim": limits[[0, -1]]}

@@ -138,9 +138,7 @@ def draw_repaired(data: list[RepairedBoard]) -> tuple[str, bytes]:
     """Boards with the wall to remove outlined, and its probability where it is known."""
     known = ["" if each.probability is None else f"{each.probability:.2f}" for each in data]
     marks = [[Mark(each.row, each.column, text)] for each, text in zip(data, known, strict=True)]
-    captions = (
-        [f"committed at {text}" if text else "set by a sweep" for text in known] if any(known) else None
-    )
+    captions = [f"probability {text}" if text else "set by a sweep" for text in known] if any(known) else None
     return _sheet([each.board for each in data], captions, 3, 24, marks)
 
 

@@ -38,7 +38,7 @@ def render(report: Report | Comparison, pictures: Iterable[Picture]) -> str:
     """
     several = isinstance(report, Comparison)
     style = files("maskoban.evaluation").joinpath("report.css").read_text(encoding="utf-8")
-    svgs = {picture.name: own_names(picture.svg, picture.name) for picture in pictures}
+    svgs = {picture.name: own_names(picture.svg, f"f{number}") for number, picture in enumerate(pictures)}
     shared: dict[str, Any] = {
         "report": report,
         "style": Markup(style + theme.night_rules()),

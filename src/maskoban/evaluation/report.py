@@ -6,6 +6,7 @@ A measure that was not made is None, and ``notes`` says why.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -130,8 +131,9 @@ class Comparison:
 
 
 def to_json(report: Report | Comparison) -> str:
-    """The text of report.json."""
-    return json.dumps(plain(report), indent=1, ensure_ascii=False) + "\n"
+    """The text of report.json, with every list of numbers or texts on one line."""
+    text = json.dumps(plain(report), indent=1, ensure_ascii=False)
+    return re.sub(r"\[[^][{}]*\]", lambda found: re.sub(r"\n *", "", found[0]), text) + "\n"
 
 
 def from_json(text: str | bytes) -> Report | Comparison:

@@ -148,15 +148,15 @@ def sampled_how(source: Source) -> list[str]:
     1 Gibbs sweep
     rejection sampling with a critic, which rejects 20 % of the boards and never saw a solver
     """
-    told = []
+    steps = []
     if source.sweeps:
-        told.append(f"{source.sweeps} Gibbs sweep{'s' if source.sweeps > 1 else ''}")
+        steps.append(f"{source.sweeps} Gibbs sweep{'s' if source.sweeps > 1 else ''}")
     if source.critic is not None and source.attempts is not None:
         rejected = percent(1 - 1 / source.attempts, 0)
-        told.append(
+        steps.append(
             f"rejection sampling with a critic, which rejects {rejected} of the boards and never saw a solver"
         )
-    return told
+    return steps
 
 
 def known_ratios(report: Report) -> dict[int, float]:
@@ -176,8 +176,8 @@ def _culprits(field: str) -> Callable[[Report], str]:
     """Says so where the probability is not the paper's, which is that of the first commit."""
 
     def find(report: Any) -> str:
-        told = " (in the last sweep)" if report.culprits.last_commit else ""
-        return f"{getattr(report.culprits, field):.2f}{told}"
+        note = " (in the last sweep)" if report.culprits.last_commit else ""
+        return f"{getattr(report.culprits, field):.2f}{note}"
 
     return find
 

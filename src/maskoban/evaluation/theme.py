@@ -66,18 +66,25 @@ FATES = {"solvable": OURS, "one wall": ONE_WALL, "two walls": "#e3b45f", "broken
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif"
 
 
-def night_rules() -> str:
-    """The rules that turn a figure to its dark colours.
+def night_rules(svg: str | None = None) -> str:
+    """The rules that turn a figure to its dark colours: those that this SVG needs, or all.
 
     >>> '[fill="#2d3142"]{fill:#ece8df}' in night_rules()
     True
     """
     # Charts are coloured by style, boards by attributes: so a goal and a line of the same teal stay apart.
-    rules = [f'[fill="{day}"]{{fill:{night}}}' for day, night in NIGHT_AROUND_BOARDS.items()]
-    for day, night in NIGHT.items():
-        rules.append(f'[style*="fill: {day}"]{{fill:{night}!important}}')
-        rules.append(f'[style*="stroke: {day}"]{{stroke:{night}!important}}')
-    return "@media screen and (prefers-color-scheme: dark){" + "".join(rules) + "}"
+    # What is in the SVG, the selector for it, the rule.
+    rules = [(f'fill="{day}"', "[{}]", f"fill:{night}") for day, night in NIGHT_AROUND_BOARDS.items()]
+    for place in ("fill", "stroke"):
+        rules += [
+            (f"{place}: {day}", '[style*="{}"]', f"{place}:{night}!important") for day, night in NIGHT.items()
+        ]
+    needed = [
+        f"{selector.format(found)}{{{rule}}}"
+        for found, selector, rule in rules
+        if svg is None or found in svg
+    ]
+    return "@media screen and (prefers-color-scheme: dark){" + "".join(needed) + "}"
 
 
 def with_night(svg: str) -> str:
@@ -86,13 +93,13 @@ def with_night(svg: str) -> str:
     >>> with_night("<svg></svg>")[:30]
     '<svg><style>@media screen and '
     """
-    return svg.replace(">", f"><style>{night_rules()}</style>", 1)
+    return svg.replace(">", f"><style>{night_rules(svg)}</style>", 1)
 
 
 #: In hundredths of an inch, which are the pixels of the page.
 WIDTH, HEIGHT = 520, 340
 
-_STYLE = {
+STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "maskoban",  # the same figure, the same file
     "font.family": "sans-serif",
@@ -128,7 +135,7 @@ _STYLE = {
 
 def svg_and_png(chart: Callable[[Any], Figure], data: Any) -> tuple[str, bytes]:
     """The chart as an SVG document on a transparent ground, and as a PNG on the colour of the page."""
-    with mpl.rc_context(_STYLE):  # type: ignore[arg-type]
+    with mpl.rc_context(STYLE):  # type: ignore[arg-type]
         figure = chart(data)
         vectors, pixels = BytesIO(), BytesIO()
         figure.savefig(vectors, format="svg", metadata={"Date": None, "Creator": None})
@@ -165,18 +172,23 @@ def band(
 
 
 def level(axes: Axes, y: float, text: str, colour: str) -> None:
-    """A dotted line at a number, with words on it."""
+    """A dotted line at a number. Its words stand above the panel, where no other line crosses them."""
     axes.axhline(y, color=colour, linestyle=":", linewidth=1.3)
-    axes.annotate(
-        text, (0, y), (2, 3), xycoords=("axes fraction", "data"), textcoords="offset points", color=colour,
-        fontsize=8.5,
-    )  # fmt: skip
+    axes.set_title(f"dotted: {text}", loc="right", color=colour, fontsize=8.5)
 
 
 def shares_up(axes: Axes, title: str) -> None:
     """Per cent on the axis that goes up, and what they are of as the title."""
     axes.set_title(title)
     axes.yaxis.set_major_formatter(PERCENT)
+
+
+def legend(figure: Figure, **look: Any) -> None:
+    """The names of the first panel's lines or bars above all panels, in as many columns as the longest name allows."""
+    handles, names = figure.axes[0].get_legend_handles_labels()
+    widest = max((len(name) for name in names), default=0)
+    columns = max(1, int(100 * figure.get_figwidth() // (50 + 7.5 * widest)))
+    figure.legend(handles, names, loc="outside upper left", ncols=columns, columnspacing=1.4, **look)
 
 
 def new_figure(height: int = HEIGHT, width: float = WIDTH, **grid: Any) -> tuple[Figure, list[Axes]]:
@@ -195,13 +207,34 @@ def short(number: float) -> str:
 
 
 def _tidied(svg: str) -> str:
-    """The drawing without its prologue, in the reader's font, with its dark colours."""
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>\s*", "", svg, flags=re.DOTALL)
-    svg = re.sub(r"font(-family)?: [^;\"]*sans-serif[^;\"]*", _font, svg)
-    return with_night(svg)
+    """The drawing without its prologue, in the reader's font, with its dark colours, as small as it can be."""
+    svg = svg[svg.index("<svg") :].replace("<svg", f'<svg font-family="{FONT}"', 1)
+    for found, instead in (
+        (r"(?s)<metadata>.*?</metadata>|<!--.*?-->", ""),
+        (r"font: ([\d.]+px)[^;\"]*", r"font-size: \1"),
+        (r"font-family: [^;\"]*; ", ""),
+        (r' transform="rotate\(-0 [^)]*\)"', ""),
+        (r"\s*\n\s*", "\n"),
+        (r"\n(?=[LMCQz\"])", ""),  # within a path
+        (r' id="(?:figure|line2d|text|patch|legend|matplotlib\.axis)_\d+"', ""),
+    ):
+        svg = re.sub(found, instead, svg)
+    # A hundredth of a pixel is fine enough.
+    svg = re.sub(r"(?<![#\w.])-?\d+\.\d{3,}", lambda number: f"{round(float(number[0]), 2):g}", svg)
+    return with_night(re.sub(r"(?<= d=\")[^\"]+", _short_path, svg))
 
 
-def _font(found: re.Match[str]) -> str:
-    size = re.search(r"[\d.]+px", found[0])
-    return f"font: {size[0]} {FONT}" if size else f"font-family: {FONT}"
+def _short_path(path: re.Match[str]) -> str:
+    """Horizontal and vertical lines as one number each: M 0 0L 5 0L 5 3z is M 0 0H5V3z."""
+    x = y = ""
+    parts = []
+    for command, numbers in re.findall(r"([MLCQz])([^MLCQz]*)", path[0]):
+        place = numbers.split()
+        if command == "L" and x == place[0]:
+            parts.append(f"V{place[1]}")
+        elif command == "L" and y == place[1]:
+            parts.append(f"H{place[0]}")
+        else:
+            parts.append(command + numbers)
+        x, y = place[-2:] or ("", "")
+    return "".join(parts)

@@ -1,4 +1,4 @@
-"""The conditional network: boards of any size, with wishes as tokens beside the cells.
+"""The conditional network: boards of any size, with conditions as tokens beside the cells.
 
 The cells inside the border are tokens with 2-D rotary positions and no table of places. Five more tokens hold height,
 width, boxes, difficulty and corpus (``diffusion/conditions.py``); 0 is a condition that is not given. Blocks are those
@@ -26,7 +26,7 @@ from maskoban.diffusion.schedule import Schedule
 from maskoban.errors import MaskobanError
 from maskoban.nn.attention import normalise_and_rotate, rotary_table
 from maskoban.nn.layers import rms_norm, squared_relu_linear
-from maskoban.nn.networks import Network, network_shape, pick
+from maskoban.nn.networks import TransformerNetwork, network_shape, pick
 
 #: Condition tokens of a board.
 CONDITIONS = 5
@@ -39,7 +39,7 @@ LENGTHS = (27, 43, 67, 91, 123, 155, 203)
 Block = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
-class ConditionalNetwork(Network):
+class ConditionalNetwork(TransformerNetwork):
     """forward(tokens (boards, n), where=(boards, n), conditions=(boards, 5)) -> (boards, n, 7).
 
     ``where`` is each cell's place in the grid of the largest board, NOWHERE for what fills up a batch.
@@ -58,14 +58,9 @@ class ConditionalNetwork(Network):
         sizes = [MOST_SIDE, MOST_SIDE, MOST_BOXES, len(DIFFICULTIES), len(corpora)]
         self.token = nn.Embedding(MASK + 1, d)
         self.condition = nn.Parameter(torch.randn(sum(sizes) + len(sizes), d) * 0.5)
-        self.qkv = nn.Parameter(torch.empty(blocks, 3, d, d))
-        self.out = nn.Parameter(torch.zeros(blocks, d, d))
-        self.up = nn.Parameter(torch.empty(blocks, hidden, d))
-        self.down = nn.Parameter(torch.zeros(blocks, d, hidden))
+        self.add_blocks(blocks, d, hidden, math.sqrt(3 / d))
         self.head = nn.Parameter(torch.zeros(TILES, d))
         self.gain = nn.Parameter(torch.ones(d)) if passes > 1 else None
-        for stack in (self.qkv, self.up):
-            nn.init.uniform_(stack, -math.sqrt(3 / d), math.sqrt(3 / d))
         table = rotary_table(GRID, GRID, d // heads)
         still = torch.stack([torch.ones_like(table[0, :1]), torch.zeros_like(table[0, :1])])
         self.rotary: Tensor
@@ -73,9 +68,6 @@ class ConditionalNetwork(Network):
         self.register_buffer("rotary", torch.cat([table, still], dim=1), persistent=False)
         starts = torch.tensor([0, *sizes]).cumsum(0)[:-1] + torch.arange(len(sizes))
         self.register_buffer("first", starts, persistent=False)
-
-    def matrices(self) -> list[Tensor]:
-        return [self.qkv, self.out, self.up, self.down]
 
     def forward(
         self, tokens: Tensor, t: Tensor | None = None, cells: Tensor | None = None, seeds: Tensor | None = None,
@@ -89,10 +81,10 @@ class ConditionalNetwork(Network):
         rows = conditions + self.first
         if self.training:  # as in embed: no scatter in the gradient
             one_hot = rows[..., None] == torch.arange(len(self.condition), device=rows.device)
-            wishes = one_hot.to(self.dtype) @ self.condition.to(self.dtype)
+            given = one_hot.to(self.dtype) @ self.condition.to(self.dtype)
         else:
-            wishes = F.embedding(rows, self.condition.to(self.dtype))
-        given = rms_norm(torch.cat([wishes, self.embed(tokens, self.token.weight)], dim=1))
+            given = F.embedding(rows, self.condition.to(self.dtype))
+        given = rms_norm(torch.cat([given, self.embed(tokens, self.token.weight)], dim=1))
         nowhere = torch.full_like(conditions, NOWHERE)
         rotary = self.rotary[:, torch.cat([nowhere, where], dim=1)][:, :, None]  # (2, boards, 1, all, half)
         there = torch.cat([torch.ones_like(conditions, dtype=torch.bool), where != NOWHERE], dim=1)[
@@ -149,13 +141,12 @@ class TorchConditional:
     overlap = 1
 
     def __init__(
-        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear",
-        block: Block | None = None,
-    ) -> None:  # fmt: skip
+        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear"
+    ) -> None:
         self.network, self.steps, self.batch, self.schedule = network, steps, batch, schedule
         self.corpora, self.device = network.corpora, network.head.device
         self._fill = self.device.type == "cuda"
-        self._block = block or (torch.compile(network.block, dynamic=False) if self._fill else None)
+        self._block = torch.compile(network.block, dynamic=False) if self._fill else None
 
     @torch.no_grad()
     def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:

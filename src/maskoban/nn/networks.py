@@ -98,7 +98,27 @@ class Network(nn.Module):
         return self.linear(x, weight, bias)[..., :TILES].float()
 
 
-class PaperNetwork(Network):
+class TransformerNetwork(Network):
+    """A network of blocks whose matrices are stacked: one parameter (blocks, ...) for each kind."""
+
+    qkv: nn.Parameter
+    out: nn.Parameter
+    up: nn.Parameter
+    down: nn.Parameter
+
+    def matrices(self) -> list[Tensor]:
+        """In the order a block uses them."""
+        return [self.qkv, self.out, self.up, self.down]
+
+    def add_blocks(self, blocks: int, d: int, hidden: int, largest: float) -> None:
+        """Matrices without biases: uniform up to ``largest``, and zero where a block adds to the residual stream."""
+        self.qkv = nn.Parameter(torch.empty(blocks, 3, d, d).uniform_(-largest, largest))
+        self.out = nn.Parameter(torch.zeros(blocks, d, d))
+        self.up = nn.Parameter(torch.empty(blocks, hidden, d).uniform_(-largest, largest))
+        self.down = nn.Parameter(torch.zeros(blocks, d, hidden))
+
+
+class PaperNetwork(TransformerNetwork):
     """The paper's encoder: 4,879,111 parameters for a 10x10 grid at its default shape.
 
     h_i = E_tok(x_i) + E_row(r_i) + E_col(c_i) + MLP(sinusoid(t)), then pre-norm blocks (multi-head attention and a
@@ -142,9 +162,6 @@ class PaperNetwork(Network):
             for matrix in stack.data.flatten(0, -3):
                 nn.init.xavier_uniform_(matrix)
 
-    def matrices(self) -> list[Tensor]:
-        return [self.qkv, self.out, self.up, self.down]
-
     def start_at(self, board: int) -> None:
         numbers = [self.cells * self.d, self.cells * self.up.shape[1], self.cells * self.d]
         self.firsts.copy_(board * torch.tensor([self.heads, *numbers]))
@@ -187,7 +204,7 @@ class PaperNetwork(Network):
         return self.logits(x, self.head.weight, self.head.bias)
 
 
-class InteriorNetwork(Network):
+class InteriorNetwork(TransformerNetwork):
     """Ours: only the cells inside the border wall, and no time input (the number of masks is visible).
 
     RMSNorm without gain, QK-norm, 2-D rotary positions beside a learned table, squared ReLU, no biases, output
@@ -210,16 +227,10 @@ class InteriorNetwork(Network):
         self.d, self.heads, self.blocks, self.passes, self.unit = d, heads, blocks, passes, unit
         self.token = nn.Embedding(MASK + 1, d)
         self.place = nn.Parameter(torch.randn(self.cells, d) * 0.02)
-        self.qkv = nn.Parameter(torch.empty(blocks, 3, d, d))
-        self.out = nn.Parameter(torch.zeros(blocks, d, d))
-        self.up = nn.Parameter(torch.empty(blocks, hidden, d))
-        self.down = nn.Parameter(torch.zeros(blocks, d, hidden))
+        self.add_blocks(blocks, d, hidden, initial_scale * math.sqrt(3 / d))
         self.head = nn.Parameter(torch.zeros(TILES, d))
         self.gain = nn.Parameter(torch.ones(d)) if passes > 1 else None
         self.turns = nn.Parameter(torch.zeros(8, d)) if symmetry else None
-        for stack in (self.qkv, self.up):
-            largest = initial_scale * math.sqrt(3 / d)
-            nn.init.uniform_(stack, -largest, largest)
         self.rotary: Tensor
         self.register_buffer("rotary", rotary_table(self.rows, self.columns, d // heads), persistent=False)
 
@@ -229,10 +240,6 @@ class InteriorNetwork(Network):
     ) -> Tensor:  # fmt: skip
         x = self.features(tokens, self.places(turn), self.matrices(), cells, passes=passes)
         return self.logits(x, self.head)
-
-    def matrices(self) -> list[Tensor]:
-        """In the order a block uses them."""
-        return [self.qkv, self.out, self.up, self.down]
 
     def places(self, turn: Tensor | None = None) -> Tensor:
         """What is added to the tokens: the table of places, and each board's label of its symmetry, if any."""

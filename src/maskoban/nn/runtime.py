@@ -42,14 +42,19 @@ def default_device() -> str:
 def load_torch(folder: Path, device: str) -> tuple[TorchDenoiser | Conditioned, dict[str, Any]]:
     """A denoiser on ``device``, in bf16 on CUDA and fp32 elsewhere, and the metadata of its model."""
     network, card, facts = _load_network(folder, device)
-    on_cuda = device.startswith("cuda")
+    on_cuda, conditional = device.startswith("cuda"), isinstance(network, ConditionalNetwork)
+    batch = (1024 if on_cuda else 16) if conditional else (2048 if on_cuda else 64)
+    return make_denoiser(network, card.diffusion_steps, batch, card.schedule, compiled=on_cuda), facts
+
+
+def make_denoiser(
+    network: Network, steps: int, batch: int, schedule: Schedule, compiled: bool = False
+) -> TorchDenoiser | Conditioned:
+    """The network as a denoiser; a conditional one of boards of the size it has most often seen."""
     if isinstance(network, ConditionalNetwork):
-        net = TorchConditional(network, card.diffusion_steps, 1024 if on_cuda else 16, card.schedule)
-        return Conditioned(net, Conditions(card.height, card.width)), facts
-    batch = 2048 if on_cuda else 64
-    return TorchDenoiser(
-        network, card.diffusion_steps, batch, compiled=on_cuda, schedule=card.schedule
-    ), facts
+        net = TorchConditional(network, steps, batch, schedule)
+        return Conditioned(net, Conditions(network.height, network.width))
+    return TorchDenoiser(network, steps, batch, compiled, schedule)
 
 
 def load_torch_critic(folder: Path, device: str) -> TorchCritic:

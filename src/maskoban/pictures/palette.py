@@ -1,7 +1,7 @@
 """The colours of every picture, chosen to stay apart for colour-blind eyes.
 
 Crates are amber and finished crates blue-green, a pair that stays distinct in every common colour
-blindness; and no tile relies on colour alone, because each has a shape of its own (see ``tileset``). Walls
+blindness; and no tile relies on colour alone, because each has another shape (see ``tileset``). Walls
 are a middle slate, so that a board without background sits well on a light page and on a dark one.
 """
 

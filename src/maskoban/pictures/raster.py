@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from PIL import Image, ImageDraw
 
@@ -96,7 +97,6 @@ def save_picture(
     path: str | Path,
     boards: Sequence[Tokens],
     captions: Sequence[str] | None = None,
-    marks: Sequence[Sequence[Mark]] | None = None,
 ) -> None:
     """Save one board alone, or several on a sheet with their captions, as ``.png`` or ``.svg``.
 
@@ -109,22 +109,14 @@ def save_picture(
     """
     check_picture(path)
     alone = len(boards) == 1 and not captions
-    cell, first_marks = 32 if alone else _largest_cell(boards, captions), marks[0] if marks else ()
+    shown: tuple[Any, ...] = (boards[0], 32)
+    if not alone:
+        shown = (boards, captions, None, _largest_cell(boards, captions))
     with atomic_file(path) as file:
         if Path(path).suffix.lower() == ".png":
-            image = (
-                board_image(boards[0], cell, first_marks)
-                if alone
-                else sheet(boards, captions, None, cell, marks)
-            )
-            image.save(file, "PNG")
+            (board_image if alone else sheet)(*shown).save(file, "PNG")
         else:
-            text = (
-                board_svg(boards[0], cell, first_marks)
-                if alone
-                else sheet_svg(boards, captions, None, cell, marks)
-            )
-            file.write(text.encode())
+            file.write((board_svg if alone else sheet_svg)(*shown).encode())
 
 
 def _largest_cell(boards: Sequence[Tokens], captions: Sequence[str] | None) -> int:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from typing import NamedTuple, TypeVar
@@ -27,7 +28,8 @@ def board_svg(tokens: Tokens, cell: int = 32, marks: Sequence[Mark] = ()) -> str
     '<svg xmlns="http://www.w3.org/2000/svg" width="80" height="4'
     """
     height, width = tokens.shape
-    body = _tiles([tokens]) + _board(tokens, marks)
+    shared = _shared_rows([tokens])
+    body = _tiles([tokens], shared) + _board(tokens, marks, shared)
     return _document(width * cell, height * cell, f"0 0 {width} {height}", body)
 
 
@@ -45,7 +47,9 @@ def sheet_svg(
     1
     """
     layout = Layout(boards, captions, columns, cell)
-    body = [f'<rect width="{layout.width}" height="{layout.height}" fill="{palette.PAGE}"/>', _tiles(boards)]
+    shared = _shared_rows(boards)
+    body = [f'<rect width="{layout.width}" height="{layout.height}" fill="{palette.PAGE}"/>']
+    body.append(_tiles(boards, shared))
     for i, board in enumerate(boards):
         left, top, right, bottom = layout.card(i)
         body.append(
@@ -53,13 +57,13 @@ def sheet_svg(
             f'rx="{layout.radius}" fill="{palette.CARD}"/>'
         )
         x, y = layout.origin(i)
-        drawn = _board(board, marks[i] if marks else ())
+        drawn = _board(board, marks[i] if marks else (), shared)
         body.append(f'<g transform="translate({x} {y}) scale({cell})">{drawn}</g>')
         for line, (x, y, ink) in layout.caption(i):
             # Text is placed by its baseline, about a third of its size below its middle.
             middle = y + layout.text_size * 0.35
             size = f'font-size="{layout.text_size}"{_length(line, layout)}'
-            body.append(f'<text x="{x}" y="{middle:.1f}" {_FONT} {size} fill="{ink}">{escape(line)}</text>')
+            body.append(f'<text x="{x}" y="{middle:.1f}" {size} fill="{ink}">{escape(line)}</text>')
     return _document(layout.width, layout.height, f"0 0 {layout.width} {layout.height}", "".join(body))
 
 
@@ -76,7 +80,7 @@ def _length(line: str, layout: Layout) -> str:
 
 def _document(width: int, height: int, view: str, body: str) -> str:
     size = f'width="{width}" height="{height}" viewBox="{view}"'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}>{body}</svg>\n'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {size} {_FONT}>{body}</svg>\n'
 
 
 class Run(NamedTuple):
@@ -88,7 +92,7 @@ class Run(NamedTuple):
 
     @property
     def name(self) -> str:
-        one = f"tile-{self.token}-{self.look}"
+        one = f"t{self.token}-{self.look}"  # short, because a sheet of boards has thousands of them
         return one if self.length == 1 else f"{one}-{self.length}"
 
     def svg(self) -> str:
@@ -113,32 +117,48 @@ def _spans(line: Iterable[Kind]) -> Iterator[tuple[Kind, int, int]]:
         start += length
 
 
-def _runs(tokens: Tokens) -> Iterator[tuple[Run, int, int]]:
-    """The runs of a board, each with its first column and its row; cells outside have none."""
-    for row, line in enumerate(np.stack([tokens, looks(tokens)], -1).tolist()):
-        for (token, look), column, length in _spans(line):
-            if look != OUTSIDE:
-                yield Run(token, look, length), column, row
+#: The runs of a row, each with its first column; cells outside have none.
+Row = tuple[tuple[Run, int], ...]
 
 
-def _tiles(boards: Sequence[Tokens]) -> str:
-    """The definitions of all runs, and of the tiles in them."""
-    used = {run for board in boards for run, *_ in _runs(board)}
+def _rows(tokens: Tokens) -> list[Row]:
+    return [
+        tuple((Run(token, look, n), column) for (token, look), column, n in _spans(line) if look != OUTSIDE)
+        for line in np.stack([tokens, looks(tokens)], -1).tolist()
+    ]
+
+
+def _shared_rows(boards: Sequence[Tokens]) -> dict[Row, str]:
+    """Names for the rows of several runs that occur more than once; frames of one game share most of theirs."""
+    counts = Counter(row for board in boards for row in _rows(board))
+    shared = [row for row, count in counts.items() if count > 1 and len(row) > 1]
+    return {row: f"r{number}" for number, row in enumerate(shared)}
+
+
+def _tiles(boards: Sequence[Tokens], shared: Mapping[Row, str]) -> str:
+    """The definitions of all runs, of the tiles in them, and of the shared rows."""
+    used = {run for board in boards for row in _rows(board) for run, _ in row}
     used |= {run._replace(length=1) for run in used}
-    return f"<defs>{''.join(run.svg() for run in sorted(used))}</defs>"
+    rows = (f'<g id="{name}">{_row(row)}</g>' for row, name in shared.items())
+    return f"<defs>{''.join(run.svg() for run in sorted(used))}{''.join(rows)}</defs>"
 
 
-def _board(tokens: Tokens, marks: Sequence[Mark]) -> str:
+def _row(row: Row, y: int = 0) -> str:
+    return "".join(_use(run.name, column, y) for run, column in row)
+
+
+def _board(tokens: Tokens, marks: Sequence[Mark], shared: Mapping[Row, str]) -> str:
     """The board's cells, one unit each."""
     # One shape behind all cells, or hairlines of the page shine through when scaled.
     backing = "".join(
-        f"M{column} {row}h{length}v1h-{length}z"
-        for row, line in enumerate((looks(tokens) != OUTSIDE).tolist())
-        for drawn, column, length in _spans(line)
+        f"M{column} {row}h{width}v{height}h-{width}z"
+        for line, row, height in _spans((looks(tokens) != OUTSIDE).tolist())
+        for drawn, column, width in _spans(line)
         if drawn
     )
     parts = [f'<path d="{backing}" fill="{palette.WALL_SEAM}"/>']
-    parts += [_use(run.name, column, row) for run, column, row in _runs(tokens)]
+    for y, row in enumerate(_rows(tokens)):
+        parts.append(_use(shared[row], 0, y) if row in shared else _row(row, y))
     parts += [_mark(mark) for mark in marks]
     return "".join(parts)
 
@@ -146,8 +166,8 @@ def _board(tokens: Tokens, marks: Sequence[Mark]) -> str:
 def _mark(mark: Mark) -> str:
     drawn = shapes_svg(mark.shapes())
     if mark.text:
-        # Browsers round letters smaller than a unit, so the text has a scale of its own: 100 units a cell.
+        # Browsers round letters smaller than a unit, so the text is scaled apart: 100 units a cell.
         size, middle = 100 * Mark.TEXT_SIZE, 100 * Mark.TEXT_MIDDLE
         place = f'x="50" y="{middle + 0.35 * size:g}" font-size="{size:g}" transform="scale(0.01)"'
-        drawn += f'<text {place} {_FONT} fill="{palette.MARK_TEXT}">{escape(mark.text)}</text>'
+        drawn += f'<text {place} fill="{palette.MARK_TEXT}">{escape(mark.text)}</text>'
     return f'<g transform="translate({mark.column} {mark.row})">{drawn}</g>'

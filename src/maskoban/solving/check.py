@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban.boards import Level, canonical_text, ids, name_of, symmetries
-from maskoban.boards.geometry import group_by_shape
+from maskoban.boards import Level, canonical_text, name_of, symmetries
+from maskoban.boards.level import level_ids
 from maskoban.errors import MaskobanError
 from maskoban.solving.replay import count, pushing_sessions, solves
 
@@ -79,7 +79,7 @@ def twins(levels: Sequence[Level]) -> Iterator[Twin | None]:
     seen: dict[str, int] = {}
     parts: dict[tuple[object, ...], list[tuple[int, int]]] = {}
     boards: list[list[NDArray[np.uint8]]] = []
-    for index, (level, level_id) in enumerate(zip(levels, _ids(levels), strict=True)):
+    for index, (level, level_id) in enumerate(zip(levels, level_ids(levels), strict=True)):
         turned = _symmetric(level)
         boards.append(turned)
         if level_id in seen:
@@ -90,13 +90,6 @@ def twins(levels: Sequence[Level]) -> Iterator[Twin | None]:
         for turn, board in enumerate(turned):
             for key in _parts(board):
                 parts.setdefault(key, []).append((index, turn))
-
-
-def _ids(levels: Sequence[Level]) -> list[str]:
-    found = np.empty(len(levels), object)
-    for indices, boards in group_by_shape([level.tokens for level in levels]):
-        found[indices] = ids(boards)
-    return list(found)
 
 
 def _symmetric(level: Level) -> list[NDArray[np.uint8]]:

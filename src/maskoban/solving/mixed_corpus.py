@@ -118,28 +118,21 @@ def make_corpus(
     files = _start(folder, mix)
     if files is not None:
         return files
-    added = [(kind, corpora.load(name)) for kind, name in enumerate(mix.add, 1)]
-    total = sum(shares.values()) + sum(len(boards) for _, boards in added)
+    # Every source of boards: size, name, kind, number of boards, and what makes some of them.
+    sources: list[tuple[tuple[int, ...], str, int, int, Callable[[int, int], Tokens]]] = [
+        ((height, width), f"{boxes}", 0, count, _maker(height, width, boxes, mix.seed, threads))
+        for (height, width, boxes), count in shares.items()
+    ]
+    for kind, added in enumerate(mix.add, 1):
+        boards = corpora.load(added)
+        sources.append((boards.shape[1:], f"add{kind}", kind, len(boards), _slicer(boards)))
+    total = sum(count for *_, count, _ in sources)
     done, report = 0, on_progress or (lambda done, total: None)
     files = {}
-    for height, width in sorted({cell[:2] for cell in shares} | {boards.shape[1:] for _, boards in added}):
-        sources = [
-            (f"{boxes}", 0, count, _maker(height, width, boxes, mix.seed, threads))
-            for (h, w, boxes), count in shares.items()
-            if (h, w) == (height, width)
-        ] + [
-            (
-                f"add{kind}",
-                kind,
-                len(boards),
-                lambda first, count, boards=boards: boards[first : first + count],
-            )
-            for kind, boards in added
-            if boards.shape[1:] == (height, width)
-        ]
+    for height, width in sorted({size for size, *_ in sources}):
         whole = folder / f"{height}x{width}.npz"
         paths: list[Path] = []
-        for name, kind, count, make in sources:
+        for _, name, kind, count, make in (each for each in sources if each[0] == (height, width)):
             for first in range(0, count, PART):
                 size = min(PART, count - first)
                 path = parts / f"{height}x{width}-{name}-{first:09d}.npz"
@@ -178,6 +171,10 @@ def _maker(
     height: int, width: int, boxes: int, seed: int, threads: int | None
 ) -> Callable[[int, int], Tokens]:
     return lambda first, count: synthesize(count, height, width, boxes, seed, first=first, threads=threads)
+
+
+def _slicer(boards: Tokens) -> Callable[[int, int], Tokens]:
+    return lambda first, count: boards[first : first + count]
 
 
 def _without_duplicates(labelled: Labelled) -> Labelled:

@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 from maskoban._util.progress import OnProgress
 from maskoban.boards.tiles import WALL, Tokens
 from maskoban.errors import MaskobanError
-from maskoban.solving.reference import Reference, guided_efforts, references_of
+from maskoban.solving.reference import MAYBE_SOLVABLE, Reference, guided_efforts, references_of
 from maskoban.solving.replay import count
-from maskoban.solving.solver import LevelLike, LimitHit, Limits, Result, Results, gather, solve_many
+from maskoban.solving.solver import LevelLike, LimitHit, Limits, Result, gather, solve_many
 
 #: From the lowest quarter of a reference to the highest.
 DIFFICULTIES = ("easy", "medium", "hard", "expert")
@@ -41,8 +41,6 @@ Quartiles: TypeAlias = Mapping[Measure, Sequence[int]]
 #: Where the search for the decomposed effort stops unless a limit is given. It bounds the time, because the number
 #: of groups grows fast with the number of boxes.
 DECOMPOSED_STATES = 1_000_000
-
-_POSSIBLY_SOLVABLE = [Results.VERDICTS.index(verdict) for verdict in ("solved", "unknown")]
 
 
 @dataclass(frozen=True)
@@ -115,7 +113,7 @@ def rate_many(
 
     solutions = solve_many(boards, "pushes", threads, limits, on_progress=pass_progress(0))
     # An unsolvable board has no effort; the plain search would only take longer to prove it.
-    left = np.flatnonzero(np.isin(solutions.verdicts, _POSSIBLY_SOLVABLE))
+    left = np.flatnonzero(np.isin(solutions.verdicts, MAYBE_SOLVABLE))
     efforts = solve_many(take(boards, left), "effort", threads, limits, on_progress=pass_progress(1))
     known = solutions.solved[left] | efforts.solved
     solved = left[known]

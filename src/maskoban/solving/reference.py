@@ -16,7 +16,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from maskoban._util.progress import OnProgress
 from maskoban.boards.geometry import group_by_shape, symmetries
 from maskoban.boards.tiles import Tokens, object_counts, tile_counts
 from maskoban.solving.solver import Limits, Results, solve_many
@@ -24,7 +23,8 @@ from maskoban.solving.solver import Limits, Results, solve_many
 #: The search for the guided effort stops after so many states in each of the eight symmetries.
 GUIDED_STATES = 5_000
 
-_SOLVABLE_OR_UNKNOWN = [Results.VERDICTS.index(verdict) for verdict in ("solved", "unknown")]
+#: The verdicts of boards that may be solvable, as numbers.
+MAYBE_SOLVABLE = [Results.VERDICTS.index(verdict) for verdict in ("solved", "unknown")]
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,7 @@ def _table() -> dict[tuple[int, int, int], tuple[float, float, float]]:
     return table
 
 
-def guided_efforts(
-    boards: Tokens | list[Tokens], threads: int | None = None, on_progress: OnProgress | None = None
-) -> NDArray[np.float64]:
+def guided_efforts(boards: Tokens | list[Tokens], threads: int | None = None) -> NDArray[np.float64]:
     """The guided effort of every board, -1 where it has none: it is unsolvable or malformed.
 
     The geometric mean, over the eight symmetries of a board, of the states that mode `any` expands, at most
@@ -93,16 +91,13 @@ def guided_efforts(
     [2.0]
     """
     found = np.full(len(boards), -1.0)
-    done, report = 0, on_progress or (lambda done, total: None)
     for where, stack in group_by_shape(boards):
         logs, solvable = np.zeros(len(stack)), np.ones(len(stack), np.bool_)
-        for number, turned in enumerate(symmetries(stack), 1):
+        for turned in symmetries(stack):
             limits = Limits(states=GUIDED_STATES)
             results = solve_many(np.ascontiguousarray(turned), "any", threads, limits, solutions=False)
-            solvable &= np.isin(results.verdicts, _SOLVABLE_OR_UNKNOWN)
+            solvable &= np.isin(results.verdicts, MAYBE_SOLVABLE)
             logs += np.log(np.maximum(results.expanded, 1))
-            report(done + len(stack) * number // 8, len(boards))
-        done += len(stack)
         found[where] = np.where(solvable, np.round(np.exp(logs / 8), 2), -1.0)
     return found
 

@@ -150,7 +150,8 @@ async def sample(
                     for i in step.accepted.nonzero()[0]:
                         text = str(Level(step.boards[i]))
                         judgement = await judge(text)
-                        matches = _matches(request, judgement)
+                        solvable = judgement.verdict == "solved" or not request.only_solvable
+                        matches = solvable and request.difficulty in (None, judgement.word)
                         kept += matches
                         found = {"number": which[i], "title": model.title(seed, which[i]), "board": text}
                         found |= {"attempts": int(step.attempt[i]) + 1, "judgement": judgement.model_dump()}
@@ -166,8 +167,3 @@ def _config(model: Model, request: Generate) -> SamplerConfig:
     if isinstance(request, Complete) and request.critic is None:
         changes["critic"] = False
     return model.sampler(request.sampler, **changes)
-
-
-def _matches(request: Generate, judgement: Judgement) -> bool:
-    solvable = judgement.verdict == "solved" or not request.only_solvable
-    return solvable and request.difficulty in (None, judgement.word)

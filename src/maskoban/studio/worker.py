@@ -98,11 +98,7 @@ def _read(job: Job) -> list[Level]:
     return levels
 
 
-def _picture(job: Job) -> Job:
-    return {"data": b64encode(_picture_bytes(job)).decode()}
-
-
-def _picture_bytes(job: Job) -> bytes:
+def _picture(job: Job) -> bytes:
     from maskoban.pictures import board_image, board_svg, solution_gif
 
     level = Level.parse(job["board"])
@@ -138,7 +134,7 @@ _KINDS: dict[str, Callable[[Job], Job]] = {
     "repair": _repair,
     "dead-cells": _dead_cells,
     "convert": _convert,
-    "picture": _picture,
+    "picture": lambda job: {"data": b64encode(_picture(job)).decode()},
 }
 
 

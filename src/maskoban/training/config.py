@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from maskoban._util.registry import Registry
 from maskoban.diffusion.schedule import SCHEDULES
 from maskoban.errors import MaskobanError
 
@@ -121,8 +122,7 @@ class Preset:
             for number in value if isinstance(value, tuple) else (value,):
                 if allowed and number is not None and not _RANGES[allowed](number):
                     raise MaskobanError(f"{name}: expected a number in {allowed}, got {number}")
-        if self.schedule not in SCHEDULES:
-            raise MaskobanError(f"schedule: expected one of {', '.join(SCHEDULES)}, got {self.schedule!r}")
+        _ = SCHEDULES[self.schedule]
         if self.optimizer == "muon" and self.learning_rate and not self.muon_learning_rate:
             raise MaskobanError(
                 "muon_learning_rate: expected more than 0 with optimizer=muon "
@@ -185,18 +185,8 @@ ANY = replace(
     BEST, name="any", network="conditional", blocks=6, passes=4, diffusion_steps=1024, batch=1024,
 )  # fmt: skip
 
-PRESETS = {preset.name: preset for preset in (PAPER, BEST, TINY, ANY)}
-
-
-def preset_named(name: str) -> Preset:
-    """The preset of this name.
-
-    >>> preset_named("paper").steps
-    292000
-    """
-    if name not in PRESETS:
-        raise MaskobanError(f"preset: expected one of {', '.join(PRESETS)}, got {name!r}")
-    return PRESETS[name]
+#: The presets by name.
+PRESETS = Registry[Preset]("preset", {preset.name: preset for preset in (PAPER, BEST, TINY, ANY)})
 
 
 def parse_settings(changes: Sequence[str]) -> dict[str, Any]:

@@ -27,7 +27,13 @@ class RunLog:
 
     def __init__(self, folder: Path, quiet: bool = False, tensorboard: bool = False) -> None:
         self._path, self._quiet = folder / "log.jsonl", quiet
-        self._curves = open_tensorboard(folder) if tensorboard else None
+        self._curves: Any = None
+        if tensorboard:
+            try:
+                from torch.utils.tensorboard import SummaryWriter
+            except ImportError as error:
+                raise MaskobanError("TensorBoard events need its package: pip install tensorboard") from error
+            self._curves = SummaryWriter(str(folder))
 
     def record(self, values: dict[str, Any]) -> None:
         """Append a record. Measurements also go to TensorBoard and the terminal; events do not."""
@@ -77,12 +83,3 @@ class RunLog:
     def close(self) -> None:
         if self._curves is not None:
             self._curves.close()
-
-
-def open_tensorboard(folder: Path) -> Any:
-    """A writer of TensorBoard events."""
-    try:
-        from torch.utils.tensorboard import SummaryWriter
-    except ImportError as error:
-        raise MaskobanError("TensorBoard events need its package: pip install tensorboard") from error
-    return SummaryWriter(str(folder))

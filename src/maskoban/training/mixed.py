@@ -1,39 +1,33 @@
 """Training on boards of many sizes with labels: the corpus, its batches, and the loss of a conditional network.
 
-A mixed corpus is a folder with ``corpus.json`` and one file a size, ``8x12.npz``, with the arrays ``boards``,
-``boxes``, ``difficulty`` (0 to 3, 255 unknown) and ``kind``; ``kinds`` of ``corpus.json`` names the kinds
-(docs/datasets.md). Any other corpus is one size without labels. A batch has boards of about one size, filled up to one
-of ``LENGTHS``.
+``boards/labelled.py`` reads the folder of a mixed corpus. Any other corpus is one size without labels. A batch has
+boards of about one size, filled up to one of ``LENGTHS``.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from maskoban._util.files import file_errors
 from maskoban.boards.corpus import load
-from maskoban.boards.formats.arrays import extra_array
-from maskoban.boards.tiles import MASK, WALL, Tokens, object_counts, tile_counts
+from maskoban.boards.labelled import INFO, UNKNOWN, read_info, read_labelled
+from maskoban.boards.tiles import WALL, Tokens, object_counts, tile_counts
 from maskoban.diffusion.conditions import LEAST_SIDE, MOST_BOXES, MOST_SIDE, NOWHERE, positions
 from maskoban.diffusion.schedule import rarity, weights
 from maskoban.errors import MaskobanError
 from maskoban.nn.conditional import LENGTHS, Block, ConditionalNetwork
 from maskoban.training.compiling import compiled
 from maskoban.training.config import Preset
-from maskoban.training.objective import OBJECTIVES, Corrupted, draw_times
-
-_LABELS = ("boxes", "difficulty", "kind")
+from maskoban.training.objective import OBJECTIVES, draw_times, mask_exactly
 
 
 class Sized(NamedTuple):
@@ -71,47 +65,36 @@ class MixedCorpus:
 def load_mixed(place: str) -> MixedCorpus:
     """The mixed corpus in a folder, or any other corpus as one without labels."""
     folder = Path(place)
-    if not (folder / "corpus.json").is_file():
-        boards = load(place)
-        return MixedCorpus([_sized(place, boards, {})], (folder.stem,))
-    with file_errors(folder / "corpus.json", "read"):
-        try:
-            kinds = json.loads((folder / "corpus.json").read_text(encoding="utf-8"))["kinds"]
-            corpora = tuple(str(kind) for kind in kinds)
-        except (ValueError, KeyError, TypeError) as error:
-            raise MaskobanError(
-                f"{folder / 'corpus.json'}: expected an object with kinds, got {error}"
-            ) from None
-    sizes = []
-    for path in sorted(folder.glob("*x*.npz")):
-        boards = load(path)
-        labels = {name: extra_array(path, name, len(boards)) for name in _LABELS}
-        sizes.append(_sized(str(path), boards, {n: a for n, a in labels.items() if a is not None}))
-        if sizes[-1].conditions[:, 4].max(initial=0) > len(corpora):
-            raise MaskobanError(f"{path}: kind: expected numbers below {len(corpora)}")
-    if not sizes:
-        raise MaskobanError(f"{folder}: no boards there; expected files such as 10x10.npz")
-    return MixedCorpus(sizes, corpora)
+    if not (folder / INFO).is_file():
+        return MixedCorpus([_sized(place, load(place))], (folder.stem,))
+    info, sizes = read_info(folder), []
+    for path in sorted(folder / name for name in info["files"]):
+        labelled = read_labelled(path)
+        if labelled.kind.max(initial=0) >= len(info["kinds"]):
+            raise MaskobanError(f"{path}: kind: expected numbers below {len(info['kinds'])}")
+        sizes.append(_sized(str(path), labelled.boards, labelled.difficulty, labelled.kind))
+    return MixedCorpus(sizes, tuple(map(str, info["kinds"])))
 
 
-def _sized(source: str, boards: Tokens, labels: dict[str, NDArray[Any]]) -> Sized:
-    (n, height, width), counts = boards.shape, tile_counts(boards)
+def _sized(
+    source: str,
+    boards: Tokens,
+    difficulty: NDArray[np.uint8] | int = UNKNOWN,
+    kind: NDArray[np.uint8] | int = 0,
+) -> Sized:
+    n, height, width = boards.shape
     if min(height, width) < LEAST_SIDE or max(height, width) > MOST_SIDE:
         raise MaskobanError(
             f"{source}: expected sides from {LEAST_SIDE} to {MOST_SIDE}, got {height}x{width} boards"
         )
     if n and ((boards[:, [0, -1]] != WALL).any() or (boards[:, :, [0, -1]] != WALL).any()):
         raise MaskobanError(f"{source}: a border is not all wall; the conditional network needs one")
-    for name, values in labels.items():
-        if values.shape != (n,):
-            raise MaskobanError(f"{source}: {name}: expected {n} numbers, got the shape {values.shape}")
-    boxes = object_counts(counts)[0]
+    boxes, difficulty = object_counts(tile_counts(boards)).boxes, np.asarray(difficulty, np.int64)
     conditions = np.zeros((n, 5), np.uint8)
     conditions[:, 0], conditions[:, 1] = height, width
     conditions[:, 2] = np.where(boxes <= MOST_BOXES, boxes, 0)
-    difficulty = labels.get("difficulty", np.full(n, 255)).astype(np.int64)
     conditions[:, 3] = np.where(difficulty < 4, difficulty + 1, 0)
-    conditions[:, 4] = labels.get("kind", np.zeros(n)).astype(np.int64) + 1
+    conditions[:, 4] = np.asarray(kind, np.int64) + 1
     return Sized(boards, conditions)
 
 
@@ -189,7 +172,7 @@ class MixedBatches:
 class MixedLoss:
     """The loss of a conditional network on a batch, corruption included, as ``TrainingLoss`` for one size.
 
-    Of each board ceil(t / T * cells) of its own cells are masked, and each condition is dropped with probability
+    Of each board ceil(t / T * cells) cells are masked, and each condition is dropped with probability
     ``condition_dropout``, so that any subset can be given when sampling.
     """
 
@@ -222,12 +205,7 @@ class MixedLoss:
         block: Block | None = None,
     ) -> Tensor:  # fmt: skip
         training, steps = self.network.training, self.preset.diffusion_steps
-        there = batch.where != NOWHERE
-        count = (t * there.sum(1) + steps - 1) // steps
-        noise = torch.where(there, noise, 2.0)
-        masked = noise <= noise.sort(dim=1).values.gather(1, count[:, None] - 1)
-        tokens = torch.where(masked, MASK, batch.tokens)
-        corrupted = Corrupted(tokens, masked, t, masked.sum() / len(masked))
+        corrupted = mask_exactly(batch.tokens, t, steps, noise, there=batch.where != NOWHERE)
         batch = replace(batch, conditions=torch.where(dropped, 0, batch.conditions))
         if training:
             batch, corrupted = batch.part(self.part), corrupted.part(self.part)

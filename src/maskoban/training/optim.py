@@ -23,10 +23,10 @@ def orthogonalise(stack: Tensor, steps: int = 5) -> Tensor:
     """About U V^T of each matrix U S V^T, by Newton-Schulz: x <- a x + (b g + c g^2) x, g = x x^T.
 
     The coefficients are Keller Jordan's: small singular values grow fastest, and all end between about 0.7 and 1.2,
-    which is near enough. In bf16 on CUDA; elsewhere in fp32, which is faster there.
+    which is near enough. Computed in the stack's dtype.
     """
     a, b, c = 3.4445, -4.7750, 2.0315
-    x = stack.bfloat16() if stack.is_cuda else stack.float()
+    x = stack
     tall = x.shape[-2] > x.shape[-1]
     if tall:
         x = x.mT
@@ -41,7 +41,8 @@ class StackedMuon(torch.optim.Optimizer):
     """Muon with Nesterov momentum for parameters of shape (..., rows, columns), each matrix on its own.
 
     ``torch.optim.Muon`` takes one matrix at a time: a hundred small launches a step for a deep network. Our networks
-    stack the same matrix of every block, so the same arithmetic runs on whole stacks.
+    stack the same matrix of every block, so the same arithmetic runs on whole stacks. In bf16 on CUDA; elsewhere in
+    fp32, because a CPU without instructions for bf16 takes many times as long (``benchmarks/muon.py``).
     """
 
     def __init__(
@@ -61,6 +62,7 @@ class StackedMuon(torch.optim.Optimizer):
                 buffer = state["momentum"]
                 buffer.lerp_(p.grad, 1 - group["momentum"])
                 update = p.grad.lerp(buffer, group["momentum"])
+                update = update.bfloat16() if update.is_cuda else update.float()
                 update = orthogonalise(update.flatten(0, -3)).view(p.shape)
                 rows, columns = p.shape[-2:]
                 if group["weight_decay"]:

@@ -11,7 +11,7 @@ from maskoban._util.signals import terminate_as_interrupt
 from maskoban.errors import MaskobanError
 from maskoban.nn.runtime import default_device
 from maskoban.training.checkpoint import load_checkpoint
-from maskoban.training.config import Preset, parse_settings, preset_named
+from maskoban.training.config import PRESETS, Preset, parse_settings
 from maskoban.training.data import fit_to_corpus, load_corpus
 from maskoban.training.distributed import Processes, joined
 from maskoban.training.options import TrainOptions
@@ -40,7 +40,7 @@ def _preset(options: TrainOptions) -> tuple[Preset, set[str]]:
     if options.resume and options.preset is None:
         preset = load_checkpoint(Path(options.out or "runs/best"))[1]
         return replace(preset, **values), {"height", "width", "diffusion_steps", "corpora"}
-    return replace(preset_named(options.preset or "best"), **values), set(values)
+    return replace(PRESETS[options.preset or "best"], **values), set(values)
 
 
 def _trainer(

@@ -38,7 +38,7 @@ class TrainStep:
         self.scaler = torch.amp.GradScaler(device.type, enabled=preset.precision == "fp16")
         alone = processes.count == 1 and not self.scaler.is_enabled()
         self._to_record = compile and device.type == "cuda" and alone
-        # By the number of passes: each has a graph of its own.
+        # By the number of passes: one graph for each.
         self._recorded: dict[int | None, RecordedStep] = {}
         self._updates = Counter[int | None]()
 

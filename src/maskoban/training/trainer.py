@@ -26,13 +26,12 @@ import maskoban
 from maskoban._util.files import atomic_file, file_errors
 from maskoban._util.signals import defer_interrupt
 from maskoban.boards.tiles import WALL, Tokens
-from maskoban.diffusion.conditions import Conditioned, Conditions
-from maskoban.diffusion.denoiser import Denoiser, blank_boards
+from maskoban.diffusion.denoiser import blank_boards
 from maskoban.diffusion.trajectory import sample_boards
 from maskoban.errors import MaskobanError
-from maskoban.nn.conditional import LENGTHS, ConditionalNetwork, TorchConditional
+from maskoban.nn.conditional import LENGTHS
 from maskoban.nn.networks import InteriorNetwork
-from maskoban.nn.runtime import TorchDenoiser, default_device
+from maskoban.nn.runtime import default_device, make_denoiser
 from maskoban.nn.self_test import kernel_self_test
 from maskoban.nn.weight_files import load_weights, restore_network
 from maskoban.training.checkpoint import (
@@ -239,13 +238,8 @@ class Trainer:
     def sample(self) -> None:
         """Sample boards, save them in the run's folder, and record how many the solver solves."""
         with self._measuring():
-            n, steps, schedule = self.preset.sample_boards, self.preset.diffusion_steps, self.preset.schedule
-            denoiser: Denoiser
-            if isinstance(self.network, ConditionalNetwork):
-                net = TorchConditional(self.network, steps, min(1024, n), schedule)
-                denoiser = Conditioned(net, Conditions(self.preset.height, self.preset.width))
-            else:
-                denoiser = TorchDenoiser(self.network, steps, batch=min(1024, n), schedule=schedule)
+            n, steps = self.preset.sample_boards, self.preset.diffusion_steps
+            denoiser = make_denoiser(self.network, steps, min(1024, n), self.preset.schedule)
             boards = sample_boards(denoiser, blank_boards(denoiser, n), self.preset.seed).boards
         path = self.folder / f"boards-{self.progress.step:07d}.npy"
         with atomic_file(path) as file:

@@ -17,8 +17,9 @@ versions wrote are read too.
 
 from __future__ import annotations
 
-import json
+import io
 import lzma
+import math
 import os
 import re
 import shutil
@@ -27,7 +28,6 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, repeat
 from tempfile import SpooledTemporaryFile
 from tokenize import TokenError
 from typing import IO, Any, BinaryIO, NamedTuple
@@ -36,18 +36,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from maskoban.boards.collection import COLLECTION_FIELDS, Collection, collection_of
+from maskoban.boards.formats import packed
+from maskoban.boards.formats.notes import COLUMNS, is_valid, notes_of, parse_json, to_json, with_names
 from maskoban.boards.formats.registry import Format, Source, register
-from maskoban.boards.level import Level, Moves, name_of
+from maskoban.boards.level import Level
 from maskoban.boards.tiles import (
-    BOX,
-    BOX_ON_GOAL,
-    FLOOR,
-    GOAL,
     MASK,
     MAX_LEVEL_SIDE,
-    PLAYER,
-    PLAYER_ON_GOAL,
-    WALL,
     Tokens,
 )
 from maskoban.errors import FileError, MaskobanError
@@ -130,52 +125,28 @@ def write_npz(out: BinaryIO, levels: Iterable[Level]) -> None:
         for index, level in enumerate(collection):
             cells.write(level.tokens.tobytes())
             sizes += bytes(level.shape)
-            known = _known(level)
+            known = notes_of(level)
             if known:
-                notes.write(_json({"level": index, **known}) + b"\n")
+                notes.write(to_json({"level": index, **known}) + b"\n")
         count = len(sizes) // 2
         one_size = sizes == sizes[:2] * count
         with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
             _add(archive, "boards", cells, (count, *sizes[:2]) if one_size else (cells.tell(),))
             if not one_size:
-                with SpooledTemporaryFile() as pairs:
-                    pairs.write(sizes)
-                    _add(archive, "sizes", pairs, (count, 2))
+                _add(archive, "sizes", io.BytesIO(sizes), (count, 2))
             if notes.tell():
                 _add(archive, "notes", notes, (notes.tell(),))
             header = {name: value for name in COLLECTION_FIELDS if (value := getattr(collection, name))}
             if header:
-                with SpooledTemporaryFile() as text:
-                    text.write(_json(header))
-                    _add(archive, "collection", text, (text.tell(),))
-
-
-def _json(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _known(level: Level) -> dict[str, Any]:
-    """What is known about a level beside its board."""
-    known = {name: value for name in _COLUMNS if (value := getattr(level, name, ""))}
-    for name, plays in (("solution_names", level.solutions), ("savegame_names", level.savegames)):
-        if any(map(name_of, plays)):
-            known[name] = [name_of(moves) for moves in plays]
-    return known
-
-
-def _with_names(known: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a level: moves with their names."""
-    for plays, names in (("solutions", "solution_names"), ("savegames", "savegame_names")):
-        given = known.pop(names, ())
-        known[plays] = tuple(map(Moves, known.get(plays, ()), chain(given, repeat(""))))
-    return known
+                text = to_json(header)
+                _add(archive, "collection", io.BytesIO(text), (len(text),))
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: IO[bytes], shape: tuple[int, ...]) -> None:
-    """Add bytes as an array. The date is fixed, so that equal levels give equal files."""
+    """Add so many bytes as an array. The date is fixed, so that equal levels give equal files."""
     member = zipfile.ZipInfo(f"{name}.npy", (1980, 1, 1, 0, 0, 0))
     member.compress_type = zipfile.ZIP_DEFLATED
-    member.file_size = data.tell()  # larger files need another header
+    member.file_size = math.prod(shape)  # larger files need another header
     data.seek(0)
     with archive.open(member, "w") as out:
         header = {"descr": "|u1", "fortran_order": False, "shape": shape}
@@ -191,9 +162,9 @@ def read_npz(source: Source) -> Iterator[Level]:
     >>> [str(level) for level in read_npz(Source(out, "maze.npz"))]
     ['#@#']
     """
-    with _Archive(source) as archive:
+    with Archive(source) as archive:
         if archive.blocks:
-            yield from archive.read_blocks()
+            yield from packed.read_levels(archive)
             return
         source.collection = archive.read_collection()
         notes = archive.read_notes()
@@ -203,7 +174,7 @@ def read_npz(source: Source) -> Iterator[Level]:
             for board in batch:
                 known: dict[str, Any] = {}
                 if note and note["level"] == index:
-                    known = {name: note[name] for name in _COLUMNS if name in note}
+                    known = {name: note[name] for name in COLUMNS if name in note}
                     note = next(notes, None)
                 if source.collection.author:
                     known.setdefault("author", source.collection.author)
@@ -223,11 +194,11 @@ def read_npz_boards(source: Source) -> Iterator[Tokens]:
     >>> next(read_npz_boards(Source(out, "maze.npz"))).shape
     (1, 1, 3)
     """
-    with _Archive(source) as archive:
+    with Archive(source) as archive:
         if not archive.blocks:
             yield from archive.read_boards()
         for k in range(archive.blocks):
-            sizes, boards = archive.block(k)
+            sizes, boards = packed.read_block(archive, k)
             if (sizes != sizes[0]).any():
                 raise source.error("boards of several sizes; expected one size")
             yield boards
@@ -235,8 +206,10 @@ def read_npz_boards(source: Source) -> Iterator[Tokens]:
 
 def npz_has_metadata(source: Source) -> bool:
     """Whether any level has more than a board."""
-    with _Archive(source) as archive:
-        return "notes.npy" in archive.members or any(map(archive.block_notes, range(archive.blocks)))
+    with Archive(source) as archive:
+        return "notes.npy" in archive.members or any(
+            packed.read_notes(archive, k) for k in range(archive.blocks)
+        )
 
 
 def extra_array(path: str | os.PathLike[str], name: str, max_numbers: int) -> NDArray[Any] | None:
@@ -319,11 +292,7 @@ def _tokens(source: Source, dtype: np.dtype[Any], count: int, cells: int) -> Ite
         yield numbers.astype(np.uint8, copy=False)
 
 
-_LISTS = ("solutions", "savegames", "solution_names", "savegame_names")
-_COLUMNS = ("title", "author", "comment", *_LISTS)
-
-
-class _Archive:
+class Archive:
     """An ``.npz`` file. Every member is checked before it is used."""
 
     def __init__(self, source: Source) -> None:
@@ -343,7 +312,7 @@ class _Archive:
             if not self.blocks:
                 raise source.error("no array named boards in the archive; expected an .npz file with levels")
 
-    def __enter__(self) -> _Archive:
+    def __enter__(self) -> Archive:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -365,7 +334,7 @@ class _Archive:
     def level(self, board: Tokens, known: dict[str, Any], where: str) -> Level:
         """A level with what the notes say about it."""
         try:
-            return Level(board, **_with_names(known))
+            return Level(board, **with_names(known))
         except MaskobanError as error:
             raise self.source.error(f"{where}: {error}") from None
 
@@ -397,10 +366,10 @@ class _Archive:
         with self.open("notes") as source:
             _read_header(source)
             while line := source.file.readline(_MAX_NOTE_BYTES):
-                note = _parse(line)
+                note = parse_json(line)
                 if not isinstance(note, dict) or type(note.get("level")) is not int:
                     raise source.error("is not the JSON lines that maskoban writes")
-                if not all(_is_valid(name, note[name]) for name in _COLUMNS if name in note):
+                if not all(is_valid(name, note[name]) for name in COLUMNS if name in note):
                     raise source.error("is not the JSON lines that maskoban writes")
                 yield note
 
@@ -410,8 +379,8 @@ class _Archive:
             return Collection()
         with self.open("collection") as source:
             _read_header(source)
-            found = _parse(source.file.read(_MAX_NOTE_BYTES))
-            if not isinstance(found, dict) or not all(_is_valid("title", value) for value in found.values()):
+            found = parse_json(source.file.read(_MAX_NOTE_BYTES))
+            if not isinstance(found, dict) or not all(is_valid("title", value) for value in found.values()):
                 raise source.error("is not the JSON that maskoban writes")
             known = {name: found[name] for name in COLLECTION_FIELDS if name in found}
             try:
@@ -419,55 +388,7 @@ class _Archive:
             except MaskobanError as error:
                 raise source.error(str(error)) from None
 
-    def read_blocks(self) -> Iterator[Level]:
-        """The levels that an earlier version wrote."""
-        for k in range(self.blocks):
-            sizes, boards = self.block(k)
-            notes = self.block_notes(k)
-            if not isinstance(notes, dict) or not all(
-                name in _COLUMNS
-                and isinstance(column, list)
-                and len(column) == len(boards)
-                and all(_is_valid(name, entry) for entry in column)
-                for name, column in notes.items()
-            ):
-                raise self.source.error(f"{k}.notes is not the JSON that maskoban writes")
-            for i, (board, (height, width)) in enumerate(zip(boards, sizes, strict=True)):
-                known = {name: column[i] for name, column in notes.items()}
-                yield self.level(board[:height, :width], known, f"level {i + 1} of block {k}")
-
-    def block(self, k: int) -> tuple[Tokens, Tokens]:
-        """Sizes ``(n, 2)`` and boards ``(n, h, w)`` of block ``k``, padded to the largest board.
-
-        ``k.sizes`` is the count as four bytes, then height and width of each board, or once if all are equal.
-        ``k.planes`` is four bits a cell (wall, box or player, goal, player): one plane after the other, in each
-        every cell with its bit of every board.
-        """
-        packed = self._bytes(f"{k}.sizes")
-        if len(packed) < 6:
-            raise self.source.error(f"{k}.sizes is too short")
-        count = int.from_bytes(packed[:4], "little")
-        sizes = np.frombuffer(packed, np.uint8, offset=4)
-        right_length = len(sizes) in (2, 2 * count) and 1 <= count <= 100_000
-        if not right_length or sizes.min() < 1 or sizes.max() > MAX_LEVEL_SIDE:
-            raise self.source.error(f"{k}.sizes does not hold {count} sizes of 1 to {MAX_LEVEL_SIDE}")
-        sizes = sizes.reshape(-1, 2)
-        height, width = (int(side) for side in sizes.max(axis=0))
-        planes = np.frombuffer(self._bytes(f"{k}.planes"), np.uint8)
-        if len(planes) != 4 * height * width * -(-count // 8) or count * height * width > 8_000_000:
-            raise self.source.error(f"{k}.planes does not hold {count} boards of {height}x{width}")
-        bits = np.unpackbits(planes.reshape(4, height * width, -1), axis=2, count=count)
-        cells = _TOKEN_OF_BITS[bits[0] | bits[1] << 1 | bits[2] << 2 | bits[3] << 3]
-        if (cells > MASK).any():
-            raise self.source.error(f"{k}.planes holds a cell that is no tile")
-        boards = np.ascontiguousarray(cells.T).reshape(count, height, width)
-        return np.broadcast_to(sizes, (count, 2)), boards
-
-    def block_notes(self, k: int) -> Any:
-        """The parsed notes of block ``k``: a list for each of the columns."""
-        return _parse(self._bytes(f"{k}.notes"))
-
-    def _bytes(self, name: str) -> bytes:
+    def read_bytes(self, name: str) -> bytes:
         """The content of a member that is a one-dimensional array of bytes."""
         with self.open(name) as source:
             size = self.members[f"{name}.npy"].file_size
@@ -480,34 +401,6 @@ class _Archive:
             if len(data) < array.shape[0]:
                 raise source.error("is not whole")
             return data
-
-
-# The token of every pattern of bits in a block; wall together with box or player means MASK.
-_TOKEN_OF_BITS = np.full(16, 255, np.uint8)
-_TOKEN_OF_BITS[[1, 0, 10, 2, 4, 6, 14, 3]] = [
-    WALL,
-    FLOOR,
-    PLAYER,
-    BOX,
-    GOAL,
-    BOX_ON_GOAL,
-    PLAYER_ON_GOAL,
-    MASK,
-]
-
-
-def _parse(data: bytes) -> Any:
-    """JSON, or None if it is none. An integer of thousands of digits is a ValueError, too."""
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _is_valid(name: str, entry: object) -> bool:
-    if name in _LISTS:
-        return isinstance(entry, list) and all(isinstance(text, str) for text in entry)
-    return isinstance(entry, str)
 
 
 def _levels_of(source: Source) -> Iterator[Level]:

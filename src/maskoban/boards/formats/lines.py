@@ -144,20 +144,18 @@ def boards_and_notes(source: Source) -> Iterator[Board | Note]:
                 run.append(line)
                 plain = False
                 continue
-            board = None
-            if run:
-                board = _board(run, first, plain, bool(mark), source)
-            if board:
-                yield board
-                lines.restart(number)
-                wall = None
-            elif run or mark:
-                yield from mark
-                yield from (Note(first + i, row, "plain") for i, row in enumerate(run))
-            run, plain, mark = [], True, []
+            below_board = False
+            if run or mark:
+                for piece in _pieces(run, first, plain, mark, source):
+                    yield piece
+                    below_board = isinstance(piece, Board)
+                    if below_board:
+                        lines.restart(number)
+                        wall = None
+                run, plain, mark = [], True, []
             if wall is not None:
                 wall = _other_wall(line, wall, number, source)
-            note = Note(number, text, kind, board is not None)
+            note = Note(number, text, kind, below_board)
             if ":" not in line and "end" not in line.lower():
                 yield note
             elif is_heading(text, "comment"):
@@ -166,12 +164,7 @@ def boards_and_notes(source: Source) -> Iterator[Board | Note]:
                 mark = [note]
             elif not (line.startswith("::") or is_comment_end(text)):
                 yield note
-        board = _board(run, first, plain, bool(mark), source) if run else None
-        if board:
-            yield board
-        else:
-            yield from mark
-            yield from (Note(first + i, row, "plain") for i, row in enumerate(run))
+        yield from _pieces(run, first, plain, mark, source)
     finally:
         lines.close()
 
@@ -274,11 +267,48 @@ def expand(text: str, limit: int, what: str, source: Source, line: int, column: 
     return "".join(runs)
 
 
+def without_rulers(rows: Sequence[str]) -> tuple[int, int]:
+    """Where the rows of a board begin and end, if lines like ``-----`` are drawn above and below it.
+
+    A row of one letter that is no wall is such a line if it is longer than the others. One of floor may be shorter
+    too: it would add a row outside of the walls.
+
+    >>> without_rulers(["-------", "####", "#@$.#"]), without_rulers(["----", "-@$-", "----"])
+    ((1, 3), (0, 3))
+    """
+    start, end = 0, len(rows)
+    if not rows or ("#" in rows[0] and "#" in rows[-1]):
+        return start, end
+    width = max((len(row) for row in rows if len(set(row)) > 1), default=0)
+    while start < end and _is_ruler(rows[start], width):
+        start += 1
+    while start < end and _is_ruler(rows[end - 1], width):
+        end -= 1
+    return start, end
+
+
+def _is_ruler(row: str, width: int) -> bool:
+    longer = len(row) > width or (row[0] in "-_" and len(row) < width)
+    return longer and len(row) > 2 and row[0] not in "#?" and row == row[0] * len(row)
+
+
+def _pieces(run: list[str], first: int, plain: bool, mark: list[Note], source: Source) -> list[Board | Note]:
+    """What these lines of tiles are: a board, perhaps with rulers around it, or text after all."""
+    start, end = (0, len(run)) if mark or source.strict else without_rulers(run)
+    board = _board(run[start:end], first + start, plain, bool(mark), source) if start < end else None
+    if board and end - start == len(run):
+        return [board]
+    lines = [Note(first + i, row, "plain") for i, row in enumerate(run)]
+    return [*lines[:start], board, *lines[end:]] if board else [*mark, *lines]
+
+
 def _board(run: list[str], first: int, plain: bool, marked: bool, source: Source) -> Board | None:
     """The board that these lines draw; None if they are text after all."""
     if source.tiles:
         run = [line.translate(source.tiles) for line in run]
         plain = all(map(ROW_LETTERS.issuperset, run))
+    if not plain and not source.strict:
+        run = _without_tabs(run)
     if not plain:
         wrong = next((i for i, line in enumerate(run) if not is_row(line)), None)
         if wrong is not None:
@@ -302,6 +332,12 @@ def _board(run: list[str], first: int, plain: bool, marked: bool, source: Source
     except FileError as error:
         return Board(first, [], error) if drawn else None
     return Board(first, rows)
+
+
+def _without_tabs(run: list[str]) -> list[str]:
+    """Rows without the tabs before and behind all of them."""
+    tabs = min(len(line) - len(line.lstrip("\t")) for line in run)
+    return [line[tabs:].rstrip("\t") for line in run]
 
 
 def _is_drawn_strictly(run: list[str]) -> bool:
@@ -367,9 +403,8 @@ def _comment(lines: Lines, heading: int, kind: Literal["plain", ";"], source: So
         return
     taken: list[tuple[int, str]] = []
     letters = 0
-    run: list[str] = []  # rows below a blank line
-    after_blank = False
-    board: int | None = None  # where the first board below a blank line begins
+    run: list[str] = []  # rows
+    board: int | None = None  # where the first board begins
     for number, line in lines:
         if is_comment_end(line):
             yield from (Note(number, line, "comment") for number, line in taken)
@@ -377,25 +412,35 @@ def _comment(lines: Lines, heading: int, kind: Literal["plain", ";"], source: So
         taken.append((number, line))
         letters += len(line)
         if board is None:
-            if (run or after_blank) and is_row(line):
+            if is_row(line):
                 run.append(line)
                 continue
             if is_drawn(run):
                 board = len(taken) - 1 - len(run)
-            run, after_blank = [], not line.strip()
+            run = []
         # Another comment, or too much of anything, below a board: the end was forgotten.
         too_much = len(taken) > _LOOK_AHEAD_LINES or letters > _LOOK_AHEAD_LETTERS
-        if board is not None and (too_much or is_heading(line, "comment")):
+        if board is not None and (too_much or line.lstrip().lower().startswith("comment:")):
             break
     if board is None and is_drawn(run):
         board = len(taken) - len(run)
     source.warn(source.error("a comment without an end; expected a line Comment-End:", heading))
     if board is not None:
-        while board and not taken[board - 1][1].strip():
-            board -= 1  # the blank lines separate
-        lines.again(taken[board:])
-        del taken[board:]
+        end = _above_block([line for _, line in taken[:board]])
+        lines.again(taken[end:])
+        del taken[end:]
     yield from (Note(number, line, "comment") for number, line in taken)
+
+
+def _above_block(above: list[str]) -> int:
+    """Where a comment without an end ends: above the lines that belong to the board below; else at the board."""
+    start = len(above)
+    while start and above[start - 1].strip():
+        start -= 1
+    end = start or len(above)
+    while end and not above[end - 1].strip():
+        end -= 1
+    return end
 
 
 def _end_word(line: str) -> str:

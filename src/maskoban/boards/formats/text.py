@@ -26,11 +26,15 @@ from maskoban.boards.level import MAX_MOVES, MAX_SOLUTIONS, Level, Moves
 from maskoban.boards.tiles import parse_rows
 from maskoban.errors import FileError, MaskobanError
 
-_KEY = re.compile(r"(title|author|comment|solution|collection|set|e-?mail)\s*:\s?(.*)", re.IGNORECASE)
+_KEY = re.compile(r"(title|author|comment|solution|collection|set|e-?mail)\s*[:=]\s?(.*)", re.IGNORECASE)
 _HEADER_FIELDS = {"collection": "title", "set": "title", "e-mail": "email"}
-_HEADING = re.compile(r"(?:best )?(solution|saved? ?game|snapshot)(?:[ /(].*|:)?", re.IGNORECASE)
+_HEADING = re.compile(r"(?:best )?(solution|saved? ?game|snapshot)(?:[ /(:#0-9-].*)?", re.IGNORECASE)
 _MOVES = re.compile(r"(?:[0-9]*[lurd]\s*)+", re.IGNORECASE)
-_NUMBER = re.compile(r"(?:level|no|nr)?[ .#:]{0,3}[0-9]{1,9}\.?", re.IGNORECASE)
+_BARE_MOVES = re.compile(r"[lurd]{10,}", re.IGNORECASE)  # no word, so that they need no heading
+_PUSH = re.compile("(?<=.)[LURD]")  # not a capital at the beginning of a word
+_NUMBER = re.compile(r"(?:level|maze|puzzle|no|nr)?[ .#:]{0,3}[0-9]{1,9}\.?", re.IGNORECASE)
+_WORD = re.compile(r"\w")
+_FIRST_LETTERS = frozenset("SsBbLlUuRrDd")  # of a heading of moves, or of moves
 
 # Boards, and letters around them, that are read before it is decided where titles stand.
 _LOOK_AHEAD, _LOOK_AHEAD_LETTERS = 100, 1_000_000
@@ -49,10 +53,11 @@ def read_text(source: Source) -> Iterator[Level]:
     notes, board = next(gaps)
     if board is None:
         return
+    bare = all(note.blank for note in notes)
     header, above, below, ahead = _first_gap(notes, gaps)
     source.collection = _header(header, source, board)
     for notes, next_board in chain(ahead, gaps):
-        upper, lower = (notes, []) if next_board is None else _split(notes, below)
+        upper, lower = (notes, []) if next_board is None else _split(notes, below, bare)
         level = _level(board, above, upper, source)
         if level:
             yield level
@@ -75,23 +80,29 @@ def _gaps(source: Source) -> Iterator[Gap]:
 # --- which text belongs to which board
 
 
-def _split(gap: list[Note], below: bool) -> tuple[list[Note], list[Note]]:
+def _split(gap: list[Note], below: bool, bare: bool) -> tuple[list[Note], list[Note]]:
     """The text between two boards: what belongs to the upper board, and what to the lower one.
 
-    ``below`` says whether titles stand below their boards in this file.
+    ``below`` says whether titles stand below their boards in this file, ``bare`` that there is no text above its first
+    board.
     """
     start, end = _last_block(gap)
-    if start == end:
-        return gap, []
+    played = _end_of_upper(gap, keys=False)
     block = gap[start:end]
     touches_upper, touches_lower = start == 0, end == len(gap)
+    if not block or played >= end or (played > start and not touches_lower):
+        return gap, []
     if touches_lower:
-        cut = start + _end_of_upper(block, keys=touches_upper and below and _has_title(block))
+        cut = max(start, played)
+        if touches_upper and below and _has_title(block):
+            cut = _end_of_upper(block, keys=True)
+        elif touches_upper and bare and block[0].kind == ";":
+            cut = end
         return gap[:cut], gap[cut:]
     if touches_upper:
         return gap, []
-    mine = not below if _has_title(block) else _is_line(block)
-    return (gap[:start], block) if mine else (gap, [])
+    mine = not below if _has_title(block) else _is_line(block) or _is_numbered(block)
+    return (gap[:start], gap[start:]) if mine else (gap, [])
 
 
 def _first_gap(notes: list[Note], gaps: Iterator[Gap]) -> tuple[list[Note], list[Note], bool, list[Gap]]:
@@ -102,8 +113,8 @@ def _first_gap(notes: list[Note], gaps: Iterator[Gap]) -> tuple[list[Note], list
     start, end = _last_block(notes)
     block, touches = notes[start:end], start < end == len(notes)
     if not _has_title(block):
-        mine = touches or _is_line(block)
-        return (notes[:start], block, True, []) if mine else (notes, [], True, [])
+        mine = touches or _is_line(block) or _is_numbered(block)
+        return (notes[:start], notes[start:], True, []) if mine else (notes, [], True, [])
     below, ahead = _titles_below(gaps)
     several = len(ahead) > 1
     if below or (below is None and several and not touches):
@@ -157,26 +168,34 @@ def _end_of_upper(block: list[Note], keys: bool) -> int:
             i = end = play.end
         else:
             i += 1
-            if keys and (block[i - 1].kind == "comment" or _key(block[i - 1])):
+            if keys and (block[i - 1].kind == "comment" or _key_and_value(block[i - 1])[0]):
                 end = i
     return end
 
 
 def _is_line(block: list[Note]) -> bool:
     """Whether a block is a single line of free text."""
-    return len(block) == 1 and block[0].kind != "comment" and not is_special(block[0].text)
+    if len(block) != 1 or block[0].kind == "comment":
+        return False
+    return _WORD.search(block[0].text) is not None and not is_special(block[0].text)
+
+
+def _is_numbered(block: list[Note]) -> bool:
+    """Whether the first line of a block, below any ruler, is a number like ``Maze: 1``."""
+    first = next((note for note in block if _WORD.search(note.text)), None)
+    return first is not None and first.kind != "comment" and bool(_NUMBER.fullmatch(first.text.strip()))
 
 
 def _has_title(notes: list[Note]) -> bool:
-    return any(_key(note) == "title" for note in notes)
+    return any(key == "title" and value for key, value in map(_key_and_value, notes))
 
 
-def _key(note: Note) -> str:
-    """The key a line begins with; "" if it has none."""
-    if note.kind == "comment" or ":" not in note.text:
-        return ""
+def _key_and_value(note: Note) -> tuple[str, str]:
+    """The key a line begins with, and what it says; "" and "" if it has none."""
+    if note.kind == "comment" or (":" not in note.text and "=" not in note.text):
+        return "", ""
     found = _KEY.fullmatch(note.text.lstrip())
-    return found[1].lower() if found else ""
+    return (found[1].lower(), found[2].rstrip()) if found else ("", "")
 
 
 def is_special(text: str) -> bool:
@@ -186,7 +205,7 @@ def is_special(text: str) -> bool:
     [True, True, False]
     """
     bare = text.strip()
-    return bool(_KEY.fullmatch(bare) or _HEADING.fullmatch(bare))
+    return any(pattern.fullmatch(bare) for pattern in (_KEY, _HEADING, _BARE_MOVES))
 
 
 # --- what the text says
@@ -222,17 +241,22 @@ def _play(notes: list[Note], i: int) -> _Play | None:
     """The solution or saved game that begins at note ``i``: moves behind its heading or on the lines below."""
     note = notes[i]
     text = note.text.strip()
-    if note.kind == "comment" or text[:1] not in tuple("SsBb"):
+    if note.kind == "comment" or text[:1] not in _FIRST_LETTERS:
         return None
-    begun = _KEY.fullmatch(text) if ":" in text else None
+    begun = _KEY.fullmatch(text) if ":" in text or "=" in text else None
     lines = []
     found = heading_of(text)
     if begun and begun[1].lower() == "solution" and _MOVES.fullmatch(begun[2].strip()):
         found = "solution", ""
         lines.append((begun[2], note.line))
+    elif _BARE_MOVES.fullmatch(text):
+        found = "solution", ""
+        lines.append((text, note.line))
     if found is None:
         return None
     end = i + 1
+    if not lines and end + 1 < len(notes) and notes[end].blank and _PUSH.search(notes[end + 1].text.strip()):
+        end += 1
     while end < len(notes) and notes[end].kind != "comment" and _MOVES.fullmatch(notes[end].text.strip()):
         lines.append((notes[end].text, notes[end].line))
         end += 1
@@ -265,6 +289,7 @@ class _LevelText:
     def add(self, notes: list[Note], source: Source, above: bool) -> None:
         """Add the text above or below the board: above, the last line without another meaning is the title."""
         i, free = 0, None
+        touches = bool(notes) and not notes[-1].blank
         while i < len(notes):
             note, i = notes[i], i + 1
             if not note.text:
@@ -274,15 +299,14 @@ class _LevelText:
             play = _play(notes, i - 1)
             if play:
                 i = play.end
-                if len(self.plays[play.kind]) == MAX_SOLUTIONS:
-                    raise source.error(f"more than {MAX_SOLUTIONS} {play.kind}s of one level", note.line)
-                self.plays[play.kind].append(_written_out(play, source))
+                self._add_play(play, note.line, source)
                 continue
-            key = _key(note)
-            value = note.text.partition(":")[2].removeprefix(" ") if key else ""
+            key, value = _key_and_value(note)
             if note.blank:
                 if self.comment and self.comment[-1]:
                     self.comment.append("")
+            elif key in ("title", "author") and not value:
+                continue
             elif key == "title" and (not self.title or _NUMBER.fullmatch(self.title)):
                 self.title = value  # a number gives way to it
             elif key == "author" and not self.author:
@@ -292,11 +316,25 @@ class _LevelText:
             elif note.below_board and note.kind == ";" and not key and not self.title:
                 self.title = note.text
             else:
-                if note.kind != "comment" and not key:
+                # Directly above the board the last line is the title, else the first, which is a number.
+                if (
+                    note.kind != "comment"
+                    and not key
+                    and (free is None or touches)
+                    and _WORD.search(note.text)
+                ):
                     free = len(self.comment)
                 self.comment.append(note.text)
         if above and free is not None and not self.title:
             self.title = self.comment.pop(free)
+
+    def _add_play(self, play: _Play, line: int, source: Source) -> None:
+        try:
+            if len(self.plays[play.kind]) == MAX_SOLUTIONS:
+                raise source.error(f"more than {MAX_SOLUTIONS} {play.kind}s of one level", line)
+            self.plays[play.kind].append(_written_out(play, source))
+        except FileError as error:
+            source.warn(error, f"a {play.kind} is left out: ")
 
     def level(self, board: Board, source: Source) -> Level:
         try:

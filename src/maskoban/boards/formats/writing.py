@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import BinaryIO
 
 from maskoban.boards.collection import Collection, collection_of
-from maskoban.boards.formats.lines import is_comment_end, is_drawn, is_heading, is_meant_as_row, is_row
+from maskoban.boards.formats.lines import (
+    is_comment_end,
+    is_drawn,
+    is_heading,
+    is_meant_as_row,
+    is_row,
+    without_rulers,
+)
 from maskoban.boards.formats.registry import Format, register
 from maskoban.boards.formats.regular import read_text_boards, text_has_metadata
 from maskoban.boards.formats.text import heading_of, is_special, read_text
@@ -67,7 +75,8 @@ def _header_lines(collection: Collection) -> list[str]:
 def _board_lines(level: Level, prefix: str) -> list[str]:
     """The rows; below the line Board: where a reader might take them for text."""
     rows = str(level).split("\n")
-    return rows if is_drawn(rows) else [_behind(prefix, "Board:"), *(row.replace(" ", "-") for row in rows)]
+    plain = is_drawn(rows) and without_rulers(rows) == (0, len(rows))
+    return rows if plain else [_behind(prefix, "Board:"), *(row.replace(" ", "-") for row in rows)]
 
 
 def _text_around(level: Level, author: str) -> tuple[list[str], list[str]]:
@@ -98,6 +107,7 @@ def _can_stand_above(title: str) -> bool:
     """Whether a title above the board, perhaps on the first line of the file, is read as a title."""
     special = title.startswith((";", "::", "<", "\ufeff")) or is_special(title) or is_comment_end(title)
     special = special or is_heading(title, "comment") or is_heading(title, "board")
+    special = special or not re.search(r"\w", title)
     return not (special or is_row(title) or is_meant_as_row(title, below_row=False))
 
 

@@ -31,7 +31,9 @@ _NAMES = {
     **dict.fromkeys(("l", "line", "row"), "L"),
     **dict.fromkeys(("title", "name"), "Title"),
     **dict.fromkeys(("author", "copyright"), "Author"),
-    **dict.fromkeys(("comment", "description", "note"), "Comment"),
+    **dict.fromkeys(("comment", "comments", "description", "note", "notes"), "Comment"),
+    **dict.fromkeys(("moves", "steps"), "Moves"),
+    **dict.fromkeys(("email", "e-mail"), "Email"),
     "solution": "Solution",
 }
 
@@ -108,6 +110,7 @@ class _OpenLevel:
     line: int
     title: str
     author: str
+    parent: int = 0  # which element holds the rows
     rows: list[str] = field(default_factory=list)
     comment: list[str] = field(default_factory=list)
     solutions: list[Moves] = field(default_factory=list)
@@ -125,6 +128,9 @@ class _Parser:
         self.text: list[str] = []  # inside the innermost of them
         self.where = (0, 0)  # line and column where that text begins
         self.name = ""  # the attribute Name of the innermost of them
+        self.numbers: list[int] = []  # of the open elements
+        self.started = 0
+        self.play: dict[str, str] | None = None  # the open solution of another program
         self.letters = 0
         self.level: _OpenLevel | None = None
         self.others = False  # the XML of another program
@@ -184,9 +190,18 @@ class _Parser:
         if self.others:
             name = _NAMES.get(name.lower(), name)
             given = {key.lower(): value for key, value in attributes.items()}
-            attributes = {"Id": given.get("id") or given.get("title") or given.get("name") or ""}
+            own = given.get("name", "")
+            attributes = {"Id": given.get("title") or own or given.get("id", ""), "Name": own}
             author = given.get("copyright") or given.get("author")
             attributes |= {"Copyright": author} if author else {}
+            if not self.names:
+                self.header |= {"Title": own or given.get("title", ""), "Author": author or ""}
+            elif name == "Author" and self.level is None:
+                self.header["Email"] = self.header["Email"] or given.get("email", "")
+            if name == "L" and self.level:
+                self._start_row(self.level)
+            elif name == "Solution" and self.level:
+                self.play = {"Title": own}
         if name == "Level":
             if self.level:
                 raise self._error("a <Level> inside a <Level>; expected </Level>")
@@ -197,6 +212,8 @@ class _Parser:
             self.header["Author"] = attributes.get("Copyright", "")
         elif name == "L" and not self.level and not self.others:
             raise self._error("an <L> outside of a <Level>")
+        self.started += 1
+        self.numbers.append(self.started)
         self.names.append(name)
         self.name = attributes.get("Name", "")
         self.text.clear()
@@ -211,9 +228,14 @@ class _Parser:
 
     def _end(self, name: str) -> None:
         name = self.names.pop()
+        self.numbers.pop()
         text = "".join(self.text)
         self.text.clear()
-        if name == "Level":
+        if self.others and name in ("Author", "Email") and not text.strip():
+            text = self.name
+        if self.play is not None and self.level:
+            self._end_in_solution(name, text, self.play, self.level)
+        elif name == "Level":
             self._finish_level()
         elif self.level is None:
             if name in ("Description", "Comment", "Url") and text.strip():
@@ -228,16 +250,46 @@ class _Parser:
         elif name == "Comment":
             self.level.comment.append(text)
         elif name in ("Solution", "Savegame"):
-            try:
-                moves = Moves("".join(text.split()), self._clean(self.name))
-            except MaskobanError as error:  # its name is too long, or not printable
-                self.level.problem = self.level.problem or self._error(str(error), column=False)
-                return
-            (self.level.solutions if name == "Solution" else self.level.savegames).append(moves)
+            self._add_moves(self.level, name, text, self.name)
         elif self.others and name == "Title":
             self.level.title = self.level.title or text.strip()
         elif self.others and name == "Author":
-            self.level.author = text.strip()
+            self.level.author = text.strip() or self.level.author
+
+    def _start_row(self, level: _OpenLevel) -> None:
+        """A row of another program: rows inside of another element than those before are another level."""
+        parent = self.numbers[-1]
+        if level.rows and parent != level.parent:
+            self._finish_level()
+            level = self.level = _OpenLevel(self.parser.CurrentLineNumber, level.title, level.author)
+        level.parent = parent
+
+    def _end_in_solution(self, name: str, text: str, play: dict[str, str], level: _OpenLevel) -> None:
+        """An element inside of a solution of another program, or the end of that."""
+        if name in ("Title", "Moves", "Solution") and text.strip():
+            play[name] = text.strip()
+        elif name == "Comment":
+            level.comment.append(text)
+        if name == "Solution":
+            self.play = None
+            moves = play.get("Moves") or play.get("Solution", "")
+            self._add_moves(level, name, moves, " ".join(play["Title"].split()))
+
+    def _add_moves(self, level: _OpenLevel, element: str, text: str, name: str) -> None:
+        try:
+            moves = Moves("".join(text.split()), self._clean(name))
+        except MaskobanError as error:  # its name is too long, or not printable
+            level.problem = level.problem or self._error(str(error), column=False)
+            return
+        wrong = re.search("[^lurdLURD]", moves)
+        if wrong:
+            what = "solution" if element == "Solution" else "saved game"
+            problem = f"{wrong[0]!r} is no move (step {wrong.start() + 1} of a {what})"
+            error = self._error(f"{problem}; expected one of lurdLURD", column=False)
+            self.source.warn(error, f"a {what} is kept as a comment: ")
+            level.comment.append(f"{element}: {text}")
+            return
+        (level.solutions if element == "Solution" else level.savegames).append(moves)
 
     def _add_row(self, text: str) -> None:
         """Add a row to the open level, if it is good; else the level has a problem, and is skipped."""
@@ -279,6 +331,8 @@ class _Parser:
         try:
             if level.problem:
                 raise level.problem
+            if self.others and not level.rows:
+                raise self.source.error("expected rows as elements <l>, <line> or <row>", level.line)
             tokens = parse_rows(level.rows, self.source.path, level.line)
             title, author, comment = map(self._clean, (level.title, level.author, "\n".join(level.comment)))
             self.levels.append(

@@ -151,12 +151,8 @@ export async function firstBoards() {
   return site.first;
 }
 
-export async function model(signal) {
-  signal?.throwIfAborted();
-  await ready.promise;
-  signal?.throwIfAborted();
-  return site.model;
-}
+export const model = (signal) =>
+  abortable(signal, (resolve, reject) => ready.promise.then(() => resolve(site.model), reject), () => {});
 
 // --- solver ---
 
@@ -259,7 +255,9 @@ function text(cells, width) {
 }
 
 async function* sample(request, signal) {
-  const facts = await model(signal);
+  await described.promise;
+  signal?.throwIfAborted();
+  const facts = site.model;
   const { count, only_solvable = false, difficulty = null, sampler = "best", temperature, sweeps, steps: evaluations, critic } = request;
   const seed = request.seed ?? Math.floor(Math.random() * 1_000_000);
   const named = facts.samplers.find(({ name }) => name === sampler);
@@ -270,6 +268,7 @@ async function* sample(request, signal) {
   const start = request.board === undefined ? blank(facts, inside) : given(request.board, facts, inside);
   const masked = start.filter((tile) => tile === MASK).length;
   yield { type: "start", seed, count, model: facts.name, board: text(start, facts.width), sampler: config, evaluations: cost(config, masked) };
+  await model(signal); // what is begun is seen while the model is still loading
   let kept = 0, sampled = 0;
   while (kept < count && sampled < MAX_SAMPLED * count) {
     const numbers = Array.from({ length: count - kept }, (_, i) => sampled + i);

@@ -96,7 +96,7 @@ function show() {
   enable($("export-all"), all);
   enable($("print"), boards.length);
   const won = Object.keys(solved).length ? collection.all().filter((each) => solved[each.board]).length : 0;
-  $("collection-note").textContent = all ? `${plural(boards.length, "board")}${boards.length < all ? ` of ${all}` : ""}; ${won} of ${all} solved by you.` : "";
+  $("collection-note").textContent = all ? `${plural(boards.length, "board")}${boards.length < all ? ` of ${all.toLocaleString("en")}` : ""}; solved by you: ${won.toLocaleString("en")}.` : "";
 }
 
 function card(board) {
@@ -121,7 +121,7 @@ function card(board) {
     verdict.replaceChildren(judgement ? judgementNode(judgement) : "Not rated yet.");
     const begun = games.of(board)?.at;
     told.textContent = solution ? `solved by you in ${plural(pushesOf(solution), "push", "pushes")}`
-      : begun ? `begun, ${plural(begun, "move")}` : "not solved yet";
+      : begun ? `begun, ${plural(begun, "move")}` : "not solved by you yet";
   };
   one.node = el("article", { className: "card" }, canvas, name, verdict, told, buttons);
   one.view.show(parse(board));
