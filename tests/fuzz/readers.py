@@ -31,7 +31,7 @@ TOKENS = [
     *b"Savegame\n|Snapshot\n|Collection: z\n|99999999|<L>|</L>|<Level Id='a'>|</Level>|<!DOCTYPE a [".split(
         b"|"
     ),
-    *b'<![CDATA[|]]>|&#x85;|&amp;|{"level":0}|\xff\xfe|\xef\xbb\xbf|\x1a|\x85|\xc3\x28'.split(b"|"),
+    *b'<![CDATA[|]]>|&#x85;|&amp;|{"level":0}|\xff\xfe|\xef\xbb\xbf|\x1a|\x7f|\x85|\xc3\x28'.split(b"|"),
     ROOM.encode() + b"\n",
 ]
 

@@ -44,6 +44,14 @@ TEXT = {
     "only blank lines": ("\n \n\r\n", ": no level in it; expected at least one board"),
     "only text": ("Dear diary,\ntoday I pushed a box.", ": no level in it; expected at least one board"),
     "only comments": ("; 0\n; 1\n", ": no level in it; expected at least one board"),
+    "a control character in the name of a solution": (
+        "#@$.#\n\nBest Solution (\x7f)\nR\n",
+        ", line 3: the control character U+007F in a solution's name; expected text",
+    ),
+    "a long name of a solution": (
+        f"#@$.#\n\nSolution ({'x' * 100_000})\nR\n",
+        ", line 3: a solution's name of 100002 characters; expected at most 100000",
+    ),
     "letter in a row": ("#####\n#@x.#\n#####", f", line 2, column 3: 'x' is no tile; {TILES}"),
     "letter in the first row": ("##x##\n#@$.#", f", line 1, column 3: 'x' is no tile; {TILES}"),
     "letter in a later level": ("#@#\n\n; 2\n###\n#O#", f", line 5, column 2: 'O' is no tile; {TILES}"),
@@ -113,6 +121,14 @@ XML = {
         ", line 1, column 25: not well-formed XML: mismatched tag",
     ),
     "another kind of file": ("<html/>", ", line 1, column 1: a file of <html>; expected <SokobanLevels>"),
+    "a control character in the name of a solution": (
+        SLC.format("\n<Level><L>#@$.#</L><Solution Name='&#x7f;'>R</Solution></Level>"),
+        ", line 2: the control character U+007F in a solution's name; expected text",
+    ),
+    "a long name of a solution": (
+        SLC.format(f"\n<Level><L>#@$.#</L><Solution Name='{'x' * 100_001}'>R</Solution></Level>"),
+        ", line 2: a solution's name of 100001 characters; expected at most 100000",
+    ),
     "no levels": (SLC.format(""), ": no level in it; expected at least one board"),
     "no rows": (
         SLC.format("\n<Level></Level>"),

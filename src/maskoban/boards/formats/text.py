@@ -217,6 +217,7 @@ class _Play(NamedTuple):
 
     kind: Literal["solution", "savegame"]
     name: str
+    line: int
     lines: list[tuple[str, int]]
     end: int
 
@@ -260,7 +261,7 @@ def _play(notes: list[Note], i: int) -> _Play | None:
     while end < len(notes) and notes[end].kind != "comment" and _MOVES.fullmatch(notes[end].text.strip()):
         lines.append((notes[end].text, notes[end].line))
         end += 1
-    return _Play(*found, lines, end) if lines else None
+    return _Play(*found, note.line, lines, end) if lines else None
 
 
 def _written_out(play: _Play, source: Source) -> Moves:
@@ -271,7 +272,10 @@ def _written_out(play: _Play, source: Source) -> Moves:
         total += len(parts[-1])
         if total > MAX_MOVES:
             raise source.error(f"more than {MAX_MOVES} moves in a solution", line)
-    return Moves("".join(parts), play.name)
+    try:
+        return Moves("".join(parts), play.name)
+    except MaskobanError as error:  # its name is too long, or not printable
+        raise source.error(str(error), play.line) from None
 
 
 @dataclass

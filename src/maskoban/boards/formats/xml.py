@@ -276,7 +276,11 @@ class _Parser:
             self._add_moves(level, name, moves, " ".join(play["Title"].split()))
 
     def _add_moves(self, level: _OpenLevel, element: str, text: str, name: str) -> None:
-        moves = Moves("".join(text.split()), self._clean(name))
+        try:
+            moves = Moves("".join(text.split()), self._clean(name))
+        except MaskobanError as error:  # its name is too long, or not printable
+            level.problem = level.problem or self._error(str(error), column=False)
+            return
         wrong = re.search("[^lurdLURD]", moves)
         if wrong:
             what = "solution" if element == "Solution" else "saved game"
