@@ -8,6 +8,7 @@ import pytest
 
 from maskoban.boards import FORMATS, MAX_SIDE, Level, stream_file
 from maskoban.errors import MaskobanError
+from tests.boards.formats.habits import HABITS
 from tests.site.conftest import Node
 
 BOARD = "#####\n#@$.#\n#####"
@@ -66,6 +67,12 @@ def described(level: Level) -> dict[str, object]:
 
 def read(text: bytes) -> list[Level]:
     return list(stream_file(io.BytesIO(text), "content", MAX_SIDE, on_warning=lambda warning: None))
+
+
+@pytest.mark.parametrize("name", HABITS)
+def test_collections_of_many_authors_are_read_as_python_reads_them(node: Node, name: str) -> None:
+    text = HABITS[name][0]
+    assert node("readLevels", text=text) == [described(level) for level in read(text.encode())]
 
 
 @pytest.mark.parametrize("name", TEXTS)

@@ -79,6 +79,22 @@ GROWING: dict[str, Callable[[int], bytes]] = {
     "comments": lambda n: b"#@#\n" + b"Comment: x\n" * n,
     "comments without an end": lambda n: b"#@#\nComment:\n\n" * (n // 4),
     "one comment without an end": lambda n: b"#@#\nComment:\n" + b"\n#@#\n" * (n // 4),
+    "text and boards in a comment without an end": lambda n: b"#@#\n\n" + b"Comment:\n\nx\n#@#\n" * (n // 8),
+    "a block above a board in a comment without an end": lambda n: (
+        b"#@#\nComment:\n\n" + b"x\n" * (n // 2) + b"#@#\n"
+    ),
+    "rulers": lambda n: b"#@#\n" + b"---\n" * (n // 4),
+    "rulers around boards": lambda n: b"-----\n#@#\n-----\n\n" * (n // 16),
+    "rows behind tabs": lambda n: b"\t###\n" + b"\t#@#\n" * (n // 4),
+    "headings above blank lines": lambda n: b"#@#\n\n" + b"Solution\n\nrR\n\n" * (n // 14),
+    "moves without a heading": lambda n: b"#@#\n\n" + b"lurdlurdlurd\n\n" * (n // 14),
+    "numbered blocks": lambda n: b"*****\nMaze: 1\nx\n\n#@#\n\n" * (n // 24),
+    "XML: solutions of another program": lambda n: (
+        b"<a><Level><Row>#@#</Row>" + b"<Solution><Steps>r</Steps></Solution>" * (n // 32) + b"</Level></a>"
+    ),
+    "XML: maps of another program": lambda n: (
+        b"<a><Level>" + b"<Map><Row>#@#</Row></Map>" * (n // 16) + b"</Level></a>"
+    ),
     "blank lines in a comment without an end": lambda n: b"#@#\nComment:\n" + b"\n" * n + b"#@#\n",
     "boards in a comment without an end": lambda n: b"#@#\n\n" + b"Comment:\n\n#@#\n" * (n // 8),
     "titles that may belong to both": lambda n: b"Title: x\n\n" + b"#@#\n\nTitle: x\n\n" * (n // 8),

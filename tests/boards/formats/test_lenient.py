@@ -30,20 +30,16 @@ from maskoban.boards.formats.registry import MAX_WARNINGS
 from maskoban.errors import FileError
 
 from ..strategies import collections, comments, one_line
+from .habits import HABITS, HALL, ROOM, Habit, level
 from .helpers import write_bytes
 
-ROOM = "#####\n#@$.#\n#####"
-HALL = "######\n#@ $.#\n######"
 FIELD = f"{'#' * 127}\n" + f"#@$.{' ' * 122}#\n" * 125 + "#" * 127  # wrong for a solver, fine for a reader
 WIDE = f"{'#' * 300}\n#@$.#"
 
 
-def level(title="", author="", comment="", solutions=(), savegames=(), board=ROOM):
-    return Level(Level.parse(board).tokens, title, author, comment, solutions, savegames)
-
-
-#: Text of a file, the collection that is read, and the warnings (line, problem).
-ROWS: dict[str, tuple[str, Collection, list[tuple[int | None, str]]]] = {
+#: What readers expect of every kind of file that was once refused or read wrongly.
+ROWS: dict[str, Habit] = {
+    **HABITS,
     "levels beyond every limit are skipped, others are read": (
         f"Small\n{ROOM}\n\nBig\n{WIDE}\n\nAlso small\n{HALL}\n",
         Collection([level("Small"), level("Also small", board=HALL)]),
@@ -359,6 +355,10 @@ def texts() -> dict[str, str]:
         found[f"rulers {i}"] = (
             f"{ruler}\n{rng.choice(WORDS)}\n{ruler}\n\n+---+---+\n|   | # |\n+---+---+\n\n#--#\n"
         )
+        found[f"perl {i}"] = "eval { f() };\n$@\n" + "\n".join(f"\t## {line}" for line in lines)
+        found[f"log {i}"] = "\n".join(f"#{i} 12:{j:02} {line}" for j, line in enumerate(lines)) + "\n@#\n"
+        found[f"table {i}"] = f"{ruler}\n| {rng.choice(WORDS)} | $ |\n{ruler}\n\t#\t@\n"
+        found[f"makefile {i}"] = f"all:\n\t@#\n\t#######\n\t# {rng.choice(WORDS)} #\n\t#######\n\t$@\n"
         found[f"diff {i}"] = "--- a\n+++ b\n@@ -1,3 +1,4 @@\n-#\n+#\n+$\n #\n" + ruler
     return found
 

@@ -58,11 +58,13 @@ class Note(NamedTuple):
 def is_row(line: str) -> bool:
     """Whether ``line`` consists of tiles, plain or run-length encoded.
 
-    >>> [is_row(line) for line in ("#@$.#", "2#@-|4#", "12", "Level 1")]
-    [True, True, False, False]
+    >>> [is_row(line) for line in ("#@$.#", "2#@-|4#", "12", "Level 1", "| # | @ |")]
+    [True, True, False, False, False]
     """
     if ROW_LETTERS.issuperset(line):
         return bool(line.strip())
+    if line.lstrip().startswith("|") or " | " in line:  # the row of a table
+        return False
     # Without a wall or a bar, digits and dots are more likely a number than a row.
     drawn = "#" in line or ("|" in line and not ROW_LETTERS.isdisjoint(line))
     return drawn and _ENCODED.fullmatch(line) is not None
@@ -77,7 +79,7 @@ def is_drawn(rows: Sequence[str]) -> bool:
     text = "".join(rows)
     players = text.count("@") + text.count("+")
     if players == 1 and "@" in text:
-        return "#" in text or "$" in text or "?" in text
+        return len(text) > 2 and ("#" in text or "$" in text or "?" in text)  # $@ alone is Perl
     if ("$" not in text and "?" not in text) or len(rows) < 2:
         return False
     bare = [row.strip(" -_") for row in rows]
@@ -307,7 +309,7 @@ def _board(run: list[str], first: int, plain: bool, marked: bool, source: Source
     if source.tiles:
         run = [line.translate(source.tiles) for line in run]
         plain = all(map(ROW_LETTERS.issuperset, run))
-    if not plain and not source.strict:
+    if not plain and not source.strict and any("@" in line for line in run):
         run = _without_tabs(run)
     if not plain:
         wrong = next((i for i, line in enumerate(run) if not is_row(line)), None)

@@ -112,5 +112,5 @@ def _drawn(boards: Tokens) -> NDArray[np.bool_]:
     if not drawn.all():
         player, on_goal = (np.count_nonzero(boards == tile, axis=(1, 2)) for tile in (PLAYER, PLAYER_ON_GOAL))
         beside = box | ((boards == WALL) | (boards == MASK)).any(axis=(1, 2))
-        drawn |= (player == 1) & (on_goal == 0) & beside
+        drawn |= (player == 1) & (on_goal == 0) & beside & (boards[0].size > 2)
     return drawn

@@ -99,6 +99,9 @@ def _split(gap: list[Note], below: bool, bare: bool) -> tuple[list[Note], list[N
             cut = _end_of_upper(block, keys=True)
         elif touches_upper and bare and block[0].kind == ";":
             cut = end
+        elif touches_upper:
+            while cut < end and gap[cut].kind == "comment":
+                cut += 1
         return gap[:cut], gap[cut:]
     if touches_upper:
         return gap, []
@@ -379,7 +382,7 @@ def _header(notes: list[Note], source: Source, board: Board) -> Collection:
         elif found and key == "comment":
             comment.append(found[2])
         elif found and key in known and not known[key]:
-            known[key] = found[2]
+            known[key] = found[2].strip()
         else:
             comment.append(note.text)
     try:

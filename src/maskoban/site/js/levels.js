@@ -89,13 +89,14 @@ const MAX_RUN = 200; // moves of one run length
 
 function isRow(line) {
   if (ROW.test(line)) return line.trim() !== "";
+  if (line.trimStart().startsWith("|") || line.includes(" | ")) return false; // the row of a table
   return (line.includes("#") || (line.includes("|") && /[-#@$.*+?_ ]/.test(line))) && ENCODED.test(line);
 }
 
 // Whether rows are a board and no text: a player beside a wall, a box or MASK, or a closed frame.
 function isDrawn(rows) {
   const text = rows.join("");
-  if (text.includes("@") && text.match(/[@+]/g).length === 1) return /[#$?]/.test(text);
+  if (text.includes("@") && text.match(/[@+]/g).length === 1) return text.length > 2 && /[#$?]/.test(text);
   if (!/[$?]/.test(text) || rows.length < 2) return false;
   return rows.map(bareEnds).every((row) => !row || (row.length > 1 && "#?".includes(row[0]) && "#?".includes(row.at(-1))));
 }
@@ -148,8 +149,36 @@ function expand(text, limit, what, line, column = 1) {
   return out;
 }
 
+// Where the rows of a board begin and end, if lines like ----- are drawn above and below it.
+function withoutRulers(rows) {
+  let [start, end] = [0, rows.length];
+  if (!end || (rows[0].includes("#") && rows.at(-1).includes("#"))) return [start, end];
+  const isUniform = (row) => row === row[0].repeat(row.length);
+  const width = Math.max(0, ...rows.filter((row) => !isUniform(row)).map((row) => row.length));
+  const isRuler = (row) =>
+    (row.length > width || ("-_".includes(row[0]) && row.length < width)) && row.length > 2 && !"#?".includes(row[0]) && isUniform(row);
+  while (start < end && isRuler(rows[start])) start++;
+  while (start < end && isRuler(rows[end - 1])) end--;
+  return [start, end];
+}
+
+// What lines of tiles are: a board, perhaps with rulers around it, or text after all.
+function piecesOf(run, first, mark) {
+  const [start, end] = mark.length ? [0, run.length] : withoutRulers(run);
+  const board = start < end ? boardOf(run.slice(start, end), first + start, mark.length > 0) : null;
+  const lines = run.map((text, k) => ({ line: first + k, text, kind: "plain", belowBoard: false, blank: !text.trim() }));
+  return board ? [...lines.slice(0, start), board, ...lines.slice(end)] : [...mark, ...lines];
+}
+
+// Rows without the tabs before and behind all of them.
+function withoutTabs(run) {
+  const tabs = Math.min(...run.map((line) => line.length - line.replace(/^\t+/, "").length));
+  return run.map((line) => line.slice(tabs).replace(/\t+$/, ""));
+}
+
 // The board that lines draw: { line, rows, problem }, or null if they are text after all.
 function boardOf(run, first, marked) {
+  if (!run.every((line) => ROW.test(line)) && run.some((line) => line.includes("@"))) run = withoutTabs(run);
   const wrong = run.findIndex((line) => !isRow(line));
   if (wrong >= 0) {
     const letters = new Set(run.flatMap((line) => line.match(new RegExp(WRONG, "g")) ?? []));
@@ -181,7 +210,7 @@ function boardOf(run, first, marked) {
 
 // The lines of a comment from line i on, as notes, and the line after it. Without an end it ends at the end of the
 // file, or where a board follows a blank line.
-function commentFrom(lines, i, kind) {
+function commentFrom(lines, i, kind, problems) {
   const notes = [], note = (at, text) => ({ line: at + 1, text, kind: "comment", belowBoard: false, blank: false });
   if (kind === ";") {
     for (; i < lines.length; i++) {
@@ -192,25 +221,34 @@ function commentFrom(lines, i, kind) {
     }
     return [notes, i];
   }
-  let run = [], afterBlank = false, board = null, at = i;
+  let run = [], board = null, at = i;
   for (; at < lines.length && !isCommentEnd(lines[at]); at++) {
     const line = lines[at];
     if (board === null) {
-      if ((run.length || afterBlank) && isRow(line)) {
+      if (isRow(line)) {
         run.push(line);
         continue;
       }
       if (isDrawn(run)) board = at - run.length;
-      [run, afterBlank] = [[], !line.trim()];
+      run = [];
     }
-    if (board !== null && isHeading(line, "comment")) break;
+    if (board !== null && line.trimStart().toLowerCase().startsWith("comment:")) break;
   }
   const ended = at < lines.length && isCommentEnd(lines[at]);
   if (!ended && board === null && isDrawn(run)) board = at - run.length;
-  if (!ended && board !== null) while (board > i && !lines[board - 1].trim()) board--;
-  const end = !ended && board !== null ? board : at;
+  if (!ended) problems.push(problemOf(() => fail("a comment without an end; expected a line Comment-End:", i)));
+  const end = !ended && board !== null ? i + aboveBlock(lines.slice(i, board)) : at;
   for (let k = i; k < end; k++) notes.push(note(k, lines[k]));
   return [notes, ended ? at + 1 : end];
+}
+
+// Where a comment without an end ends: above the lines that belong to the board below; else at the board.
+function aboveBlock(above) {
+  let start = above.length;
+  while (start && above[start - 1].trim()) start--;
+  let end = start || above.length;
+  while (end && !above[end - 1].trim()) end--;
+  return end;
 }
 
 // The letter a line consists of, if it may be a wall; below such a wall, a row is an error of its file.
@@ -239,11 +277,11 @@ function* boardsAndNotes(lines, problems) {
   });
   // A run of lines of tiles ended above line i.
   const finished = function* () {
-    const board = run.length ? boardOf(run, i - run.length + 1, mark.length > 0) : null;
-    if (board) yield board;
-    else yield* [...mark, ...run.map((line, k) => note(i - run.length + k + 1, line, "plain"))];
+    const pieces = piecesOf(run, i - run.length + 1, mark);
+    yield* pieces;
     [run, mark] = [[], []];
-    return board !== null;
+    if (pieces.some((piece) => piece.rows)) wall = null;
+    return pieces.at(-1)?.rows !== undefined;
   };
   for (; i < lines.length; i++) {
     const line = lines[i], [text, kind] = withoutSemicolon(line);
@@ -252,10 +290,9 @@ function* boardsAndNotes(lines, problems) {
       continue;
     }
     const belowBoard = yield* finished();
-    if (belowBoard) wall = null;
     if (wall !== null) wall = otherWall(line, wall, i + 1, problems);
     if (isHeading(text, "comment")) {
-      const [notes, next] = commentFrom(lines, i + 1, kind);
+      const [notes, next] = commentFrom(lines, i + 1, kind, problems);
       yield* notes;
       i = next - 1;
     } else if (isHeading(text, "board")) mark = [note(i + 1, text, kind, belowBoard)];
@@ -266,15 +303,30 @@ function* boardsAndNotes(lines, problems) {
 
 // --- text files: formats/text.py ---
 
-const KEY = /^(title|author|comment|solution|collection|set|e-?mail)\s*:\s?(.*)$/i;
-const HEADING = /^(?:best )?(solution|saved? ?game|snapshot)(?:[ /(].*|:)?$/i;
+const KEY = /^(title|author|comment|solution|collection|set|e-?mail)\s*[:=]\s?(.*)$/i;
+const HEADING = /^(?:best )?(solution|saved? ?game|snapshot)(?:[ /(:#0-9-].*)?$/i;
 const MOVES = /^(?:[0-9]*[lurd]\s*)+$/i;
-const NUMBER = /^(?:level|no|nr)?[ .#:]{0,3}[0-9]{1,9}\.?$/i;
+const BARE_MOVES = /^[lurd]{10,}$/i;
+const PUSH = /(?<=.)[LURD]/;
+const NUMBER = /^(?:level|maze|puzzle|no|nr)?[ .#:]{0,3}[0-9]{1,9}\.?$/i;
+const WORD = /[\p{L}\p{N}_]/u;
 const LOOK_AHEAD = 100;
-const isSpecial = (text) => KEY.test(text.trim()) || HEADING.test(text.trim());
-const keyOf = (note) => (note.kind !== "comment" && note.text.trimStart().match(KEY)?.[1].toLowerCase()) || "";
-const hasTitle = (notes) => notes.some((note) => keyOf(note) === "title");
-const isLine = (block) => block.length === 1 && block[0].kind !== "comment" && !isSpecial(block[0].text);
+const isSpecial = (text) => [KEY, HEADING, BARE_MOVES].some((pattern) => pattern.test(text.trim()));
+const hasTitle = (notes) => notes.some((note) => keyAndValue(note)[0] === "title" && keyAndValue(note)[1]);
+const isLine = (block) =>
+  block.length === 1 && block[0].kind !== "comment" && WORD.test(block[0].text) && !isSpecial(block[0].text);
+
+// The key a line begins with, and what it says.
+function keyAndValue(note) {
+  const found = note.kind !== "comment" && note.text.trimStart().match(KEY);
+  return found ? [found[1].toLowerCase(), found[2].trimEnd()] : ["", ""];
+}
+
+// Whether the first line of a block, below any ruler, is a number like Maze: 1.
+function isNumbered(block) {
+  const first = block.find((note) => WORD.test(note.text));
+  return first !== undefined && first.kind !== "comment" && NUMBER.test(first.text.trim());
+}
 
 // The solution or saved game that begins at note i: { kind, lines, end }, or null.
 function playAt(notes, i) {
@@ -284,8 +336,12 @@ function playAt(notes, i) {
   if (key?.[1].toLowerCase() === "solution" && MOVES.test(key[2].trim())) {
     kind = "solution";
     lines.push([key[2], notes[i].line]);
+  } else if (BARE_MOVES.test(text)) {
+    kind = "solution";
+    lines.push([text, notes[i].line]);
   } else if (!kind) return null;
   let end = i + 1;
+  if (!lines.length && end + 1 < notes.length && notes[end].blank && PUSH.test(notes[end + 1].text.trim())) end++;
   for (; end < notes.length && notes[end].kind !== "comment" && MOVES.test(notes[end].text.trim()); end++)
     lines.push([notes[end].text, notes[end].line]);
   return lines.length ? { kind: kind === "solution" ? kind : "savegame", lines, end } : null;
@@ -302,26 +358,31 @@ class LevelText {
       level(boardText(board.rows, board.line), this.title, this.author || author, this.comment.join("\n"), this.plays.solution));
   }
 
-  add(notes, above) {
+  add(notes, above, problems) {
     let free = null;
+    const touches = notes.length > 0 && !notes.at(-1).blank;
     for (let i = 0; i < notes.length; ) {
       const note = notes[i++], play = playAt(notes, i - 1);
       if (play) {
         i = play.end;
-        if (this.plays[play.kind].length === MAX_SOLUTIONS)
-          fail(`more than ${MAX_SOLUTIONS} ${play.kind}s of one level`, note.line);
-        this.plays[play.kind].push(writtenOut(play));
+        const problem = problemOf(() => {
+          if (this.plays[play.kind].length === MAX_SOLUTIONS)
+            fail(`more than ${MAX_SOLUTIONS} ${play.kind}s of one level`, note.line);
+          this.plays[play.kind].push(writtenOut(play));
+        });
+        if (problem) problems.push(problem);
         continue;
       }
-      const key = keyOf(note), value = key ? note.text.slice(note.text.indexOf(":") + 1).replace(/^ /, "") : "";
+      const [key, value] = keyAndValue(note);
       if (note.blank) {
         if (this.comment.at(-1)) this.comment.push("");
-      } else if (key === "title" && (!this.title || NUMBER.test(this.title))) this.title = value;
+      } else if (["title", "author"].includes(key) && !value) continue;
+      else if (key === "title" && (!this.title || NUMBER.test(this.title))) this.title = value;
       else if (key === "author" && !this.author) this.author = value;
       else if (key === "comment") this.comment.push(value);
       else if (note.belowBoard && note.kind === ";" && !key && !this.title) this.title = note.text;
       else {
-        if (note.kind !== "comment" && !key) free = this.comment.length;
+        if (note.kind !== "comment" && !key && (free === null || touches) && WORD.test(note.text)) free = this.comment.length;
         this.comment.push(note.text);
       }
     }
@@ -353,28 +414,35 @@ function endOfUpper(block, keys) {
   for (let i = 0; i < block.length; ) {
     const play = playAt(block, i);
     if (play) i = end = play.end;
-    else if (keys && (block[i].kind === "comment" || keyOf(block[i]))) end = ++i;
+    else if (keys && (block[i].kind === "comment" || keyAndValue(block[i])[0])) end = ++i;
     else i++;
   }
   return end;
 }
 
 // The text between two boards: what belongs to the upper board, and what to the lower one.
-function split(gap, below) {
-  const [start, end] = lastBlock(gap), block = gap.slice(start, end);
-  if (!block.length) return [gap, []];
-  if (end === gap.length) {
-    const cut = start + endOfUpper(block, start === 0 && below && hasTitle(block));
+function split(gap, below, bare) {
+  const [start, end] = lastBlock(gap), block = gap.slice(start, end), played = endOfUpper(gap, false);
+  const [touchesUpper, touchesLower] = [start === 0, end === gap.length];
+  if (!block.length || played >= end || (played > start && !touchesLower)) return [gap, []];
+  if (touchesLower) {
+    let cut = Math.max(start, played);
+    if (touchesUpper && below && hasTitle(block)) cut = endOfUpper(block, true);
+    else if (touchesUpper && bare && block[0].kind === ";") cut = end;
+    else if (touchesUpper) while (cut < end && gap[cut].kind === "comment") cut++;
     return [gap.slice(0, cut), gap.slice(cut)];
   }
-  const mine = start > 0 && (hasTitle(block) ? !below : isLine(block));
-  return mine ? [gap.slice(0, start), block] : [gap, []];
+  const mine = !touchesUpper && (hasTitle(block) ? !below : isLine(block) || isNumbered(block));
+  return mine ? [gap.slice(0, start), gap.slice(start)] : [gap, []];
 }
 
 // The text above the first board: that of the collection, that of the board, and whether titles stand below boards.
 function firstGap(notes, gaps) {
   const [start, end] = lastBlock(notes), block = notes.slice(start, end), touches = block.length > 0 && end === notes.length;
-  if (!hasTitle(block)) return touches || isLine(block) ? [notes.slice(0, start), block, true] : [notes, [], true];
+  if (!hasTitle(block)) {
+    const mine = touches || isLine(block) || isNumbered(block);
+    return mine ? [notes.slice(0, start), notes.slice(start), true] : [notes, [], true];
+  }
   const below = titlesBelow(gaps);
   if (below || (below === null && gaps.length > 1 && !touches)) {
     const cut = start + endOfUpper(block, true);
@@ -416,14 +484,15 @@ function* readText(content, problems) {
   const [notes, first] = gaps.shift();
   if (!first) return;
   let [header, above, below] = firstGap(notes, gaps), board = first;
-  const author = header.filter((note) => keyOf(note) === "author").map((note) => note.text.trimStart().match(KEY)[2])[0] ?? "";
+  const bare = notes.every((note) => note.blank);
+  const author = header.map(keyAndValue).find(([key, value]) => key === "author" && value)?.[1] ?? "";
   for (const [notes, next] of gaps) {
-    const [upper, lower] = next ? split(notes, below) : [notes, []];
+    const [upper, lower] = next ? split(notes, below, bare) : [notes, []];
     let made = null;
     const problem = problemOf(() => {
       const text = new LevelText();
-      text.add(above, true);
-      text.add(upper, false);
+      text.add(above, true, problems);
+      text.add(upper, false, problems);
       if (board.problem) throw board.problem;
       made = text.level(board, author.trim());
     });
@@ -442,7 +511,8 @@ function* writeText(levels, prefix) {
     if (each.author) below.push(`Author: ${each.author}`);
     below.push(...commentLines(each.comment));
     for (const moves of each.solutions) below.push("Solution", ...(moves.match(new RegExp(`.{1,${MOVES_A_LINE}}`, "g")) ?? []));
-    const rows = isDrawn(each.board.split("\n")) ? each.board : `${behind("Board:")}\n${each.board.replaceAll(" ", "-")}`;
+    const drawn = each.board.split("\n"), [start, end] = withoutRulers(drawn);
+    const rows = isDrawn(drawn) && end - start === drawn.length ? each.board : `${behind("Board:")}\n${each.board.replaceAll(" ", "-")}`;
     yield [...(i ? [""] : []), ...above.map(behind), rows, ...(below.length && !prefix ? [""] : []), ...below.map(behind)].join("\n") + "\n";
   }
 }
@@ -450,7 +520,7 @@ function* writeText(levels, prefix) {
 function canStandAbove(title) {
   const special = /^(;|::|<|\ufeff)/.test(title) || isSpecial(title) || isCommentEnd(title);
   const heading = isHeading(title, "comment") || isHeading(title, "board");
-  return !special && !heading && !isRow(title) && !isMeantAsRow(title);
+  return !special && !heading && WORD.test(title) && !isRow(title) && !isMeantAsRow(title);
 }
 
 function* commentLines(comment) {
@@ -483,7 +553,7 @@ function* xmlPieces(content) {
     text.replace(/&([^;&]*);?/g, (whole, name) => {
       const number = name.match(/^#(?:x([0-9a-fA-F]+)|([0-9]+))$/);
       if (number && whole.endsWith(";")) return String.fromCodePoint(number[1] ? parseInt(number[1], 16) : Number(number[2]));
-      if (!(name in ENTITIES) || !whole.endsWith(";"))
+      if (!Object.hasOwn(ENTITIES, name) || !whole.endsWith(";"))
         fail(`the unknown entity &${name};; expected &amp; &lt; &gt; &quot; or &apos;`, line, column());
       return ENTITIES[name];
     });
@@ -518,44 +588,100 @@ function* xmlPieces(content) {
   }
 }
 
+// What an element is called in the XML of other programs, in small letters, and in .slc.
+const NAMES = new Map(
+  Object.entries({
+    Level: "level puzzle maze", L: "l line row", Title: "title name", Author: "author copyright",
+    Comment: "comment comments description note notes", Moves: "moves steps", Solution: "solution",
+  }).flatMap(([name, others]) => others.split(" ").map((other) => [other, name])),
+);
+
 function* readSlc(content, problems) {
-  const names = [];
-  let text = "", where = [1, 1], open = null, author = "", root = false;
+  const names = [], kinds = [], numbers = []; // of the open elements
+  let text = "", where = [1, 1], named = "", open = null, author = "", root = false, started = 0;
+  let others = false, play = null; // the XML of another program, and its open solution
+  const opened = (line, title, author) => ({ line, title, author, parent: 0, rows: [], comment: [], solutions: [] });
+  // The open level, if it is good.
+  const finished = () => {
+    const { line, title, rows, comment, solutions, author: by, problem: damage } = open;
+    let made = null;
+    open = null;
+    const problem = problemOf(() => {
+      if (damage) throw damage;
+      if (others && !rows.length) fail("expected rows as elements <l>, <line> or <row>", line);
+      const clean = (text) => text.replace(new RegExp(CONTROL, "g"), (letter) => (letter === "\n" ? letter : "\ufffd"));
+      const texts = [title, by, comment.join("\n")].map(clean);
+      made = checked(line, () => level(boardText(rows, line), ...texts, solutions));
+    });
+    if (problem) problems.push(problem);
+    return made ? [made] : [];
+  };
+  const addMoves = (element, text, line) => {
+    const moves = text.replace(/\s+/g, ""), wrong = moves.search(/[^lurdLURD]/);
+    const what = element === "Solution" ? "solution" : "saved game";
+    if (wrong >= 0) {
+      const problem = `${shown(moves[wrong])} is no move (step ${wrong + 1} of a ${what}); expected one of lurdLURD`;
+      problems.push(problemOf(() => fail(problem, line)));
+      open.comment.push(`${element}: ${text}`);
+    } else if (element === "Solution") open.solutions.push(moves);
+  };
   for (const piece of xmlPieces(content.replace(/^\ufeff/, ""))) {
     if (piece.type === "text") {
       if (!names.length && piece.text.trim()) fail("not well-formed XML: text outside of the root element", ...piece.where);
       if (!text) where = piece.where;
       text += piece.text;
     } else if (piece.type === "start") {
-      const { name, attributes } = piece;
+      let { name, attributes } = piece;
+      const [line] = piece.where;
       if (!names.length && root) fail("not well-formed XML: junk after document element", ...piece.where);
-      if (!names.length && name !== "SokobanLevels") fail(`a file of <${name.slice(0, 40)}>; expected <SokobanLevels>`, ...piece.where);
+      if (!names.length && name !== "SokobanLevels") {
+        problems.push(problemOf(() => fail(`a file of <${name.slice(0, 40)}>; expected <SokobanLevels>`, ...piece.where)));
+        others = true;
+      }
       root = true;
+      if (others) {
+        name = NAMES.get(name.toLowerCase()) ?? name;
+        const given = new Map(Object.entries(attributes).map(([key, value]) => [key.toLowerCase(), value]));
+        const own = given.get("name") ?? "", by = given.get("copyright") || given.get("author");
+        attributes = { Id: given.get("title") || own || (given.get("id") ?? ""), Name: own, ...(by && { Copyright: by }) };
+        if (!names.length) author = by ?? "";
+        if (name === "L" && open) {
+          // Rows inside of another element than those before are another level.
+          if (open.rows.length && open.parent !== numbers.at(-1)) {
+            const { title, author } = open;
+            yield* finished();
+            open = opened(line, title, author);
+          }
+          open.parent = numbers.at(-1);
+        } else if (name === "Solution" && open) play = {};
+      }
       if (name === "Level") {
         if (open) fail("a <Level> inside a <Level>; expected </Level>", ...piece.where);
-        open = { line: piece.where[0], title: attributes.Id ?? "", author: attributes.Copyright ?? author, rows: [], comment: [], solutions: [] };
+        open = opened(line, attributes.Id ?? "", attributes.Copyright ?? author);
       } else if (name === "LevelCollection") author = attributes.Copyright ?? "";
-      else if (name === "L" && !open) fail("an <L> outside of a <Level>", ...piece.where);
-      names.push(name);
+      else if (name === "L" && !open && !others) fail("an <L> outside of a <Level>", ...piece.where);
+      names.push(piece.name);
+      kinds.push(name);
+      numbers.push(++started);
+      named = attributes.Name ?? "";
       text = "";
     } else {
       if (names.pop() !== piece.name) fail("not well-formed XML: mismatched tag", ...piece.where);
-      if (piece.name === "Level") {
-        const { line, title, rows, comment, solutions, author: by } = open;
-        const damage = open.problem;
-        open = null;
-        let made = null;
-        const problem = problemOf(() => {
-          if (damage) throw damage;
-          const clean = (text) => text.replace(new RegExp(CONTROL, "g"), (letter) => (letter === "\n" ? letter : "\ufffd"));
-          const texts = [title, by, comment.join("\n")].map(clean);
-          made = checked(line, () => level(boardText(rows, line), ...texts, solutions));
-        });
-        if (problem) problems.push(problem);
-        else yield made;
-      } else if (!open) {
-        // What is known about the collection.
-      } else if (piece.name === "L") {
+      const kind = kinds.pop();
+      numbers.pop();
+      if (others && kind === "Author" && !text.trim()) text = named;
+      if (play && open) {
+        if (["Moves", "Solution"].includes(kind) && text.trim()) play[kind] = text.trim();
+        else if (kind === "Comment") open.comment.push(text);
+        if (kind === "Solution") {
+          addMoves(kind, play.Moves ?? play.Solution ?? "", piece.where[0]);
+          play = null;
+        }
+      } else if (kind === "Level") yield* finished();
+      else if (!open) {
+        // Of what is known about the collection, its author is that of levels without one.
+        if (kind === "Author" && text.trim() && !author) author = text.trim().replace(/\s*\n\s*/g, " ");
+      } else if (kind === "L") {
         open.problem ??= problemOf(() => {
           if (open.rows.length === MAX_SIDE) fail(`more than ${MAX_SIDE} rows in a board`, ...piece.where);
           if (text.length > MAX_SIDE) fail(`a row of ${text.length} cells; expected at most ${MAX_SIDE}`, where[0], where[1] + MAX_SIDE);
@@ -563,8 +689,10 @@ function* readSlc(content, problems) {
           if (column >= 0) fail(noTile(text[column]), where[0], where[1] + column);
         });
         if (!open.problem) open.rows.push(text);
-      } else if (piece.name === "Comment") open.comment.push(text);
-      else if (piece.name === "Solution") open.solutions.push(text.replace(/\s+/g, ""));
+      } else if (kind === "Comment") open.comment.push(text);
+      else if (["Solution", "Savegame"].includes(kind)) addMoves(kind, text, piece.where[0]);
+      else if (others && kind === "Title") open.title ||= text.trim();
+      else if (others && kind === "Author") open.author = text.trim() || open.author;
       text = "";
     }
   }
