@@ -229,7 +229,7 @@ def draw(runs: list[dict[str, Any]], config: Config, path: Path) -> None:
     boxes = "1 box" if config.boxes == 1 else f"{config.boxes} boxes"
     axes.set_title(f"PPO, boards of {config.size}x{config.size} with {boxes}", fontsize=10)
     axes.grid(alpha=0.3)
-    axes.legend(frameon=False, loc="lower right")
+    axes.legend(frameon=False, loc="upper left")
     figure.savefig(path, dpi=150)
     plt.close(figure)
 
