@@ -1,5 +1,5 @@
 // Mode any: some solution, as fast as possible. Searches take turns: one over single pushes, which is fast where there are
-// few boxes, and two that plan, for large levels; each of those has a packing plan of its own.
+// few boxes, and three that plan, for large levels: two with a packing plan each, and one that is played backwards.
 #pragma once
 
 #include "best_first.hpp"

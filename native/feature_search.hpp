@@ -30,6 +30,8 @@ public:
     Standing run(std::int64_t most, Outcome& outcome) {
         if (nodes_.size() == 0) {
             if (budget_.spent(outcome)) return Standing::SPENT;
+            // What this search, its rules and its planner keep a cell of the floor.
+            if (!memory_.claim(maze_.cells * BYTES_A_CELL)) return full_ = true, Standing::FULL;
             ++outcome.expanded, --most;
             field_.set(maze_.start);
             if (maze_.backward) start_anywhere();
@@ -95,6 +97,7 @@ private:
     }
 
     static constexpr std::uint32_t NONE = 0xFFFFFFFFu;
+    static constexpr std::size_t BYTES_A_CELL = 400;
     static constexpr std::size_t RELAXED_POSITIONS = 100;
     // The credit of the relaxed game: what a new position brings, what one proved lost brings, what a position played costs.
     static constexpr int RELAXED_INCOME = 1, RELAXED_REWARD = 2000, RELAXED_MOST_CREDIT = 4000, RELAXED_COST = 20;
