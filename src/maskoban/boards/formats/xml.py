@@ -285,8 +285,8 @@ class _Parser:
         if wrong:
             what = "solution" if element == "Solution" else "saved game"
             problem = f"{wrong[0]!r} is no move (step {wrong.start() + 1} of a {what})"
-            error = self._error(f"{problem}; expected one of lurdLURD", column=False)
-            self.source.warn(error, f"a {what} is kept as a comment: ")
+            refused = self._error(f"{problem}; expected one of lurdLURD", column=False)
+            self.source.warn(refused, f"a {what} is kept as a comment: ")
             level.comment.append(f"{element}: {text}")
             return
         (level.solutions if element == "Solution" else level.savegames).append(moves)
