@@ -78,7 +78,9 @@ def _described(row: dict[str, Any]) -> str:
     """What there is to say about a level, in one line."""
     parts = [row["file"]]
     for solution in row["solutions"]:
-        name = solution["name"] or "solution"
+        name = solution["name"]
+        if "solution" not in name.lower():
+            name = f"solution {name}".rstrip()
         if not solution["solves"]:
             parts.append(f"{name} does not solve: {solution['problem']}")
             continue

@@ -239,6 +239,14 @@ def level_by(each: Level, author: str) -> Level:
     return Level(each.tokens, each.title, author, each.comment, each.solutions, each.savegames)
 
 
+def test_a_comment_may_hold_boards_and_words_of_the_format():
+    given = level(comment=f"one\n\n{HALL}\nComment: two\n  Comment:\nComment-End:\nthree")
+    for name in ("xsb", "sok"):
+        for strict in (False, True):
+            source = Source(io.BytesIO(write_bytes(name, [given, level("B")])), "f", strict=strict)
+            assert list(FORMATS[name].read(source)) == [given, level("B")]
+
+
 names = st.text("abc /(1:)", max_size=12)
 
 

@@ -108,6 +108,15 @@ def is_heading(line: str, word: str) -> bool:
     return bare.endswith(":") and bare[:-1].rstrip().lower() == word
 
 
+def begins_comment(line: str) -> bool:
+    """Whether ``line`` begins a comment, of one line or of more.
+
+    >>> begins_comment("Comment: easy"), begins_comment("No comment: easy")
+    (True, False)
+    """
+    return line.lstrip().lower().startswith("comment:")
+
+
 def is_comment_end(line: str) -> bool:
     """Whether ``line`` closes a comment.
 
@@ -422,7 +431,7 @@ def _comment(lines: Lines, heading: int, kind: Literal["plain", ";"], source: So
             run = []
         # Another comment, or too much of anything, below a board: the end was forgotten.
         too_much = len(taken) > _LOOK_AHEAD_LINES or letters > _LOOK_AHEAD_LETTERS
-        if board is not None and (too_much or line.lstrip().lower().startswith("comment:")):
+        if board is not None and (too_much or begins_comment(line)):
             break
     if board is None and is_drawn(run):
         board = len(taken) - len(run)

@@ -9,6 +9,7 @@ from typing import BinaryIO
 
 from maskoban.boards.collection import Collection, collection_of
 from maskoban.boards.formats.lines import (
+    begins_comment,
     is_comment_end,
     is_drawn,
     is_heading,
@@ -116,7 +117,7 @@ def _comment_lines(comment: str) -> Iterator[str]:
         return
     yield "Comment:"
     for line in comment.split("\n"):
-        if is_comment_end(line):
+        if is_comment_end(line) or begins_comment(line):  # which would end this one
             yield from ("Comment-End:", f"Comment: {line}", "Comment:")
         else:
             yield line

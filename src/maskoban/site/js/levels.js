@@ -110,6 +110,7 @@ function bareEnds(row) {
 
 const endWord = (line) => line.trim().replace(/:$/, "").trimEnd().toLowerCase();
 const isCommentEnd = (line) => ["comment-end", "comment_end", "comment end"].includes(endWord(line));
+const beginsComment = (line) => line.trimStart().toLowerCase().startsWith("comment:");
 const isHeading = (line, word) => line.trim().endsWith(":") && line.trim().slice(0, -1).trimEnd().toLowerCase() === word;
 const isFramed = (text) => text.length > 1 && text[0] === "#" && text.at(-1) === "#";
 
@@ -232,7 +233,7 @@ function commentFrom(lines, i, kind, problems) {
       if (isDrawn(run)) board = at - run.length;
       run = [];
     }
-    if (board !== null && line.trimStart().toLowerCase().startsWith("comment:")) break;
+    if (board !== null && beginsComment(line)) break;
   }
   const ended = at < lines.length && isCommentEnd(lines[at]);
   if (!ended && board === null && isDrawn(run)) board = at - run.length;
@@ -527,7 +528,7 @@ function* commentLines(comment) {
   if (!comment) return;
   yield "Comment:";
   for (const line of comment.split("\n"))
-    if (isCommentEnd(line)) yield* ["Comment-End:", `Comment: ${line}`, "Comment:"];
+    if (isCommentEnd(line) || beginsComment(line)) yield* ["Comment-End:", `Comment: ${line}`, "Comment:"];
     else yield line;
   yield "Comment-End:";
 }
