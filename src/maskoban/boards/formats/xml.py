@@ -278,8 +278,8 @@ class _Parser:
     def _add_moves(self, level: _OpenLevel, element: str, text: str, name: str) -> None:
         try:
             moves = Moves("".join(text.split()), self._clean(name))
-        except MaskobanError as refused:  # its name is too long, or not printable
-            level.problem = level.problem or self._error(str(refused), column=False)
+        except MaskobanError as error:  # its name is too long, or not printable
+            level.problem = level.problem or self._error(str(error), column=False)
             return
         wrong = re.search("[^lurdLURD]", moves)
         if wrong:
