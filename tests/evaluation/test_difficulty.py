@@ -12,6 +12,7 @@ from maskoban.boards.synth import synthesize
 from maskoban.errors import MaskobanError
 from maskoban.evaluation import measure_difficulty
 from maskoban.solving import Limits, rate_many, solve_many
+from maskoban.solving.rating import boxoban_quartiles, difficulty_for
 
 from .boards import EASY, EXPERT, ONE_WALL, drawn
 
@@ -34,7 +35,7 @@ def test_against_rating_one_by_one() -> None:
     assert found.pushes.percentiles == percentiles([rating.pushes for rating in ratings])
     assert found.effort.mean == pytest.approx(np.mean([rating.effort for rating in ratings]))
     assert found.pushes.mean == pytest.approx(np.mean([rating.pushes for rating in ratings]))
-    words = Counter(rating.difficulty for rating in ratings)
+    words = Counter(difficulty_for(rating.effort) for rating in ratings)
     assert {word: share.count for word, share in found.quarters.items() if share.count} == words
     assert all(share.total == len(ratings) for share in found.quarters.values())
 
@@ -56,7 +57,7 @@ def test_a_search_that_is_in_the_last_quarter_when_it_stops_proves_an_expert_boa
     boards, limits = drawn(EASY, EXPERT, EASY), Limits(states=4_500)
     efforts = solve_many(boards, "effort", limits=limits)
     assert efforts.solved.tolist() == [True, False, True]
-    ratings = rate_many(boards, limits=limits)
+    ratings = rate_many(boards, limits=limits, quartiles=boxoban_quartiles())
     assert [rating.difficulty for rating in ratings] == ["easy", "expert", "easy"]
     found = measure_difficulty(efforts, all_solvable=True)
     assert {word: share.count for word, share in found.quarters.items() if share.count} == {

@@ -83,7 +83,7 @@ GROWING: dict[str, Callable[[int], bytes]] = {
     "a block above a board in a comment without an end": lambda n: (
         b"#@#\nComment:\n\n" + b"x\n" * (n // 2) + b"#@#\n"
     ),
-    "rulers": lambda n: b"#@#\n" + b"---\n" * (n // 4),
+    "rulers": lambda n: b"#@#\n" + b"---\n" * n,  # more of them than a board has rows
     "rulers around boards": lambda n: b"-----\n#@#\n-----\n\n" * (n // 16),
     "rows behind tabs": lambda n: b"\t###\n" + b"\t#@#\n" * (n // 4),
     "headings above blank lines": lambda n: b"#@#\n\n" + b"Solution\n\nrR\n\n" * (n // 14),
