@@ -15,6 +15,7 @@ import argparse
 import json
 import time
 from bisect import bisect
+from itertools import combinations_with_replacement
 from pathlib import Path
 
 import numpy as np
@@ -32,8 +33,8 @@ from maskoban.solving.solver import Results, solve_many
 SPLITS = ("unfiltered/test", "medium/valid", "hard")
 LEVELS, RUNS = 5_000, 3
 
-#: The square sizes and the most boxes of the table of references, and the boards of each entry.
-TABLE_SIDES, TABLE_BOXES, TABLE_BOARDS = (5, 6, 7, 8, 9, 10, 12, 14, 16), 8, 120
+#: The sides and the most boxes of the table of references, and the boards of each entry.
+TABLE_SIDES, TABLE_BOXES, TABLE_BOARDS = range(5, 17), 8, 120
 
 
 def spearman(one: NDArray[np.number], other: NDArray[np.number]) -> float:
@@ -139,18 +140,18 @@ def show_guided(folder: Path) -> None:
 
 
 def write_table(out: Path) -> None:
-    """Quartiles of the guided effort of synthetic boards, by size and boxes."""
+    """Quartiles of the guided effort of synthetic boards, by size and boxes; of boards not higher than wide."""
     table = {}
     cells = [
-        (side, boxes)
-        for side in TABLE_SIDES
-        for boxes in range(1, min(TABLE_BOXES, most_boxes(side, side)) + 1)
+        (height, width, boxes)
+        for height, width in combinations_with_replacement(TABLE_SIDES, 2)
+        for boxes in range(1, min(TABLE_BOXES, most_boxes(height, width)) + 1)
     ]
     with bar("rating") as show:
-        for number, (side, boxes) in enumerate(cells):
+        for number, (height, width, boxes) in enumerate(cells):
             show(number, len(cells))
-            efforts = guided_efforts(synthesize(TABLE_BOARDS, side, side, boxes, seed=2**32))
-            table[f"{side}x{side}x{boxes}"] = np.percentile(efforts, [25, 50, 75]).round(2).tolist()
+            efforts = guided_efforts(synthesize(TABLE_BOARDS, height, width, boxes, seed=2**32))
+            table[f"{height}x{width}x{boxes}"] = np.percentile(efforts, [25, 50, 75]).round(2).tolist()
     made_by = {"made_by": "python benchmarks/rating.py --table", "boards": TABLE_BOARDS}
     with atomic_file(out) as file:
         file.write(f"{json.dumps(made_by | {'guided': table})}\n".encode())

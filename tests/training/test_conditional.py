@@ -23,12 +23,14 @@ from maskoban.diffusion.conditions import NOWHERE, Conditioned, Conditions, posi
 from maskoban.diffusion.loading import load  # noqa: E402
 from maskoban.diffusion.model import Model  # noqa: E402
 from maskoban.errors import MaskobanError  # noqa: E402
-from maskoban.nn.conditional import LENGTHS, ConditionalNetwork  # noqa: E402
+from maskoban.nn.conditional import LENGTHS, ConditionalNetwork, start_tensors  # noqa: E402
+from maskoban.nn.networks import InteriorNetwork  # noqa: E402
 from maskoban.nn.runtime import load_torch  # noqa: E402
+from maskoban.nn.weight_files import load_weights  # noqa: E402
 from maskoban.solving import rating  # noqa: E402
 from maskoban.training.config import ANY  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402
-from maskoban.training.mixed import Batch, MixedBatches, MixedLoss, load_mixed  # noqa: E402
+from maskoban.training.mixed import Batch, MixedBatches, MixedCorpus, MixedLoss, Sized, load_mixed  # noqa: E402
 from maskoban.training.options import TrainOptions  # noqa: E402
 from maskoban.training.run import train  # noqa: E402
 
@@ -217,6 +219,73 @@ def test_what_fills_up_a_batch_changes_nothing() -> None:
         torch.testing.assert_close(filled[:, :12], exact, rtol=1e-4, atol=1e-5)
         other = module(tokens, where=where, conditions=torch.zeros_like(numbers))
         assert (other - exact).abs().amax((1, 2)).min() > TOLERANCE
+
+
+def test_a_place_is_known_by_its_distances_from_the_sides() -> None:
+    network = ConditionalNetwork(["a"], d=32, blocks=1, heads=2, hidden=64)
+    where = torch.from_numpy(np.append(positions(5, 6), NOWHERE))[
+        None
+    ]  # 3 rows of 4 cells, and one that fills up
+    rows = network.places(where)[0]
+    top, left, bottom, right = network.sides
+    torch.testing.assert_close(rows[0], top[0] + left[0] + bottom[2] + right[3])
+    torch.testing.assert_close(rows[6], top[1] + left[2] + bottom[1] + right[1])
+    assert (rows[12] == 0).all()
+
+
+def test_training_can_start_from_a_network_for_one_size() -> None:
+    """Where the table of places is a sum over distances, only the condition tokens make a difference."""
+    torch.manual_seed(1)
+    interior = InteriorNetwork(height=8, width=8, d=32, blocks=2, heads=2, hidden=64)
+    rows, columns = torch.randn(2, 6, 32)
+    with torch.no_grad():
+        for p in interior.parameters():
+            p.add_(torch.randn_like(p) * 0.1)
+        interior.place.copy_((rows[:, None] + columns + 0.5).flatten(0, 1))
+    saved = {f"net.{name}": value for name, value in interior.state_dict().items()}
+    network = ConditionalNetwork(["a"], height=8, width=8, d=32, blocks=2, heads=2, hidden=64)
+    load_weights(network, start_tensors(network, saved), "net.")
+    tokens, where = torch.randint(0, 8, (2, 36)), torch.from_numpy(positions(8, 8)).repeat(2, 1)
+    place = network.token(tokens) + network.places(where)
+    torch.testing.assert_close(place, interior.token(tokens) + interior.place, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(network.qkv, interior.qkv)
+    with pytest.raises(MaskobanError, match="square boards"):
+        start_tensors(network, saved | {"net.place": torch.zeros(35, 32)})
+
+
+def test_a_run_starts_from_the_shipped_model(place: Path, tmp_path: Path) -> None:
+    small = {"passes": 1, "blocks": 12, "batch": 8, "precision": "fp32", "steps": 1, "sample_boards": 1}
+    train(TrainOptions(preset="any", corpus=str(place / "corpus"), out=str(tmp_path), start_from="best", device="cpu",
+                       settings=[f"{name}={value}" for name, value in small.items()], quiet=True))  # fmt: skip
+    log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert log[0]["before"] > 0
+    assert (
+        next(line["valid"] for line in log if "valid" in line) < 1.5
+    )  # of synthetic boards it has never seen
+
+
+def test_only_synthetic_boards_are_turned_and_their_sizes_with_them(place: Path) -> None:
+    corpus = load_mixed(str(place / "corpus"))
+    boards, conditions = corpus.sizes[0]
+    conditions = conditions.copy()
+    conditions[::3, 4] = 2  # of the other corpus
+    mixed = MixedCorpus([Sized(boards, conditions)], corpus.corpora).with_symmetries()
+    synthetic = int((conditions[:, 4] == 1).sum())
+    assert len(mixed) == 8 * synthetic + len(boards) - synthetic
+    whole = corpus.with_symmetries()
+    assert len(whole) == 8 * len(corpus)
+    shapes = {each.boards.shape[1:] for each in whole.sizes}
+    assert shapes == {*SIZES, *((width, height) for height, width in SIZES)}
+    turned = {shape: {board.tobytes() for board in boards} for (boards, _), shape in
+              ((each, each.boards.shape[1:]) for each in whole.sizes)}  # fmt: skip
+    for boards, _ in corpus.sizes:
+        assert np.rot90(boards[0]).tobytes() in turned[boards.shape[:0:-1]]
+        assert boards[0, :, ::-1].tobytes() in turned[boards.shape[1:]]
+    for boards, conditions in whole.sizes:
+        assert (conditions[:, :2] == boards.shape[1:]).all()
+        assert (conditions[:, 2] == np.isin(boards, (BOX, BOX_ON_GOAL)).sum((1, 2))).all()
+    foreign = replace(corpus, corpora=("mine", "boxoban"))
+    assert len(foreign.with_symmetries()) == len(corpus)
 
 
 def test_batches_are_of_one_bucket_each_epoch_in_another_order_and_masks_stay_on_the_board(

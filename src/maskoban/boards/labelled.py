@@ -23,6 +23,9 @@ from maskoban.errors import FileError
 #: The file with the settings and the counts; a folder is finished when it has ``files``.
 INFO = "corpus.json"
 
+#: The kind of the boards that `maskoban corpus synth` makes.
+SYNTHETIC = "synth"
+
 #: The difficulty of a board that is not rated.
 UNKNOWN = 255
 

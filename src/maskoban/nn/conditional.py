@@ -1,8 +1,10 @@
 """The conditional network: boards of any size, with conditions as tokens beside the cells.
 
-The cells inside the border are tokens with 2-D rotary positions and no table of places. Five more tokens hold height,
-width, boxes, difficulty and corpus (``diffusion/conditions.py``); 0 is a condition that is not given. Blocks are those
-of :class:`~maskoban.nn.networks.InteriorNetwork`, run ``passes`` times.
+The cells inside the border are tokens with 2-D rotary positions; in place of a table of places, each adds four learned
+rows by its distances from the four sides. Five more tokens hold height, width, boxes, difficulty and corpus
+(``diffusion/conditions.py``); 0 is a condition that is not given. Blocks are those of
+:class:`~maskoban.nn.networks.InteriorNetwork`, run ``passes`` times, so training can start from its weights
+(:func:`start_tensors`).
 
 Attention is torch's own: the fused kernels know one table of positions for all boards, and at most 128 cells. Where the
 network is compiled, only its block is: one small function for each of ``LENGTHS``, however many blocks and passes.
@@ -57,6 +59,7 @@ class ConditionalNetwork(TransformerNetwork):
         self.corpora, self.d, self.heads, self.blocks, self.passes = corpora, d, heads, blocks, passes
         sizes = [MOST_SIDE, MOST_SIDE, MOST_BOXES, len(DIFFICULTIES), len(corpora)]
         self.token = nn.Embedding(MASK + 1, d)
+        self.sides = nn.Parameter(torch.randn(4, GRID, d) * 0.02)  # top, left, bottom, right
         self.condition = nn.Parameter(torch.randn(sum(sizes) + len(sizes), d) * 0.5)
         self.add_blocks(blocks, d, hidden, math.sqrt(3 / d))
         self.head = nn.Parameter(torch.zeros(TILES, d))
@@ -84,7 +87,8 @@ class ConditionalNetwork(TransformerNetwork):
             given = one_hot.to(self.dtype) @ self.condition.to(self.dtype)
         else:
             given = F.embedding(rows, self.condition.to(self.dtype))
-        given = rms_norm(torch.cat([given, self.embed(tokens, self.token.weight)], dim=1))
+        cells_in = self.embed(tokens, self.token.weight) + self.places(where)
+        given = rms_norm(torch.cat([given, cells_in], dim=1))
         nowhere = torch.full_like(conditions, NOWHERE)
         rotary = self.rotary[:, torch.cat([nowhere, where], dim=1)][:, :, None]  # (2, boards, 1, all, half)
         there = torch.cat([torch.ones_like(conditions, dtype=torch.bool), where != NOWHERE], dim=1)[
@@ -101,6 +105,15 @@ class ConditionalNetwork(TransformerNetwork):
             x = pick(x, cells)
         return self.logits(rms_norm(x), self.head)
 
+    def places(self, where: Tensor) -> Tensor:
+        """What is added to each token: four rows, by its distances from the sides of its board."""
+        row, column, there = where // GRID, where % GRID, where != NOWHERE
+        last_row, last_column = ((each * there).amax(1, keepdim=True) for each in (row, column))
+        distances = torch.stack([row, column, last_row - row, last_column - column], dim=-1)
+        index = distances + GRID * torch.arange(4, device=where.device)
+        chosen = (index[..., None] == torch.arange(4 * GRID, device=where.device)) & there[..., None, None]
+        return chosen.sum(2).to(self.dtype) @ self.sides.to(self.dtype).flatten(0, 1)
+
     def block(
         self, x: Tensor, qkv: Tensor, out: Tensor, up: Tensor, down: Tensor, rotary: Tensor, there: Tensor
     ) -> Tensor:
@@ -115,6 +128,32 @@ class ConditionalNetwork(TransformerNetwork):
         q, k = normalise_and_rotate(q, rotary), normalise_and_rotate(k, rotary)
         mixed = F.scaled_dot_product_attention(q, k, v, attn_mask=there)
         return mixed.transpose(1, 2).flatten(2)
+
+
+def start_tensors(network: ConditionalNetwork, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """The saved tensors of an interior network as weights to start this one with; others stay as they are.
+
+    The table of places becomes the nearest sum of a row for its distance from the nearer side, up or down, and one for
+    that to the left or right; its mean goes to the tokens. Condition tokens, which the other has not, start anew.
+    """
+    prefix = "ema." if any(name.startswith("ema.") for name in tensors) else "net."
+    table = tensors.get(f"{prefix}place")
+    if table is None:
+        return dict(tensors)
+    side = math.isqrt(len(table))
+    if side * side != len(table):
+        raise MaskobanError(f"expected a model of square boards to start from, got {len(table)} cells")
+    mean, half = table.float().mean(0), side // 2
+    grid, sides = table.float().view(side, side, -1) - mean, torch.zeros_like(network.sides)
+    for number, effect in enumerate((grid.mean(1), grid.mean(0))):  # of the rows, of the columns
+        sides[number, : side - half] = effect[: side - half]
+        sides[number + 2, :half] = effect[side - half :].flip(0)
+    own = {
+        "sides": sides,
+        "condition": network.condition.detach(),
+        "token.weight": tensors[f"{prefix}token.weight"] + mean,
+    }
+    return dict(tensors) | {prefix + name: value for name, value in own.items()}
 
 
 def build_conditional(settings: Mapping[str, Any]) -> ConditionalNetwork:
@@ -135,18 +174,19 @@ def build_conditional(settings: Mapping[str, Any]) -> ConditionalNetwork:
 class TorchConditional:
     """The network under torch as a ``ConditionalNet``, in batches of one size: a board must not depend on them.
 
-    On CUDA boards are filled up to one of ``LENGTHS``, and the block is compiled for each.
+    On CUDA boards are filled up to one of ``LENGTHS``, and the block is ``compiled`` for each.
     """
 
     overlap = 1
 
     def __init__(
-        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear"
-    ) -> None:
+        self, network: ConditionalNetwork, steps: int, batch: int = 16, schedule: Schedule = "linear",
+        compiled: bool = True,
+    ) -> None:  # fmt: skip
         self.network, self.steps, self.batch, self.schedule = network, steps, batch, schedule
         self.corpora, self.device = network.corpora, network.head.device
         self._fill = self.device.type == "cuda"
-        self._block = torch.compile(network.block, dynamic=False) if self._fill else None
+        self._block = torch.compile(network.block, dynamic=False) if self._fill and compiled else None
 
     @torch.no_grad()
     def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:

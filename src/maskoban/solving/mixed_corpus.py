@@ -20,7 +20,15 @@ from maskoban._util.files import atomic_file, file_errors
 from maskoban._util.progress import OnProgress
 from maskoban.boards import corpus as corpora
 from maskoban.boards.identity import ids
-from maskoban.boards.labelled import INFO, UNKNOWN, Labelled, concatenate, read_labelled, write_labelled
+from maskoban.boards.labelled import (
+    INFO,
+    SYNTHETIC,
+    UNKNOWN,
+    Labelled,
+    concatenate,
+    read_labelled,
+    write_labelled,
+)
 from maskoban.boards.synth import most_boxes, synthesize
 from maskoban.boards.tiles import Tokens, object_counts, tile_counts
 from maskoban.errors import MaskobanError
@@ -212,7 +220,7 @@ def _start(folder: Path, mix: Mix) -> dict[str, int] | None:
 
 
 def _write_info(folder: Path, mix: Mix, files: dict[str, int] | None) -> None:
-    info: dict[str, Any] = {"settings": mix.settings(), "kinds": ["synth", *mix.add]}
+    info: dict[str, Any] = {"settings": mix.settings(), "kinds": [SYNTHETIC, *mix.add]}
     if files is not None:
         info["files"] = files
     with atomic_file(folder / INFO) as file:

@@ -43,10 +43,12 @@ BOXOBAN = Reference("Boxoban medium", "effort")
 def reference_of(height: int, width: int, boxes: int) -> Reference:
     """The reference of a size, or the nearest in the table: first by boxes, then by cells inside the border.
 
+    A board and its quarter turn have one reference.
+
     >>> reference_of(10, 10, 4).name
     'Boxoban medium'
-    >>> reference_of(8, 8, 2).name, reference_of(7, 9, 2).name
-    ('8x8 with 2 boxes', '8x8 with 2 boxes, the nearest')
+    >>> reference_of(9, 7, 2).name, reference_of(4, 9, 1).name
+    ('7x9 with 2 boxes', '5x7 with 1 box, the nearest')
     """
     if (height, width, boxes) == (10, 10, 4):
         return BOXOBAN
@@ -56,7 +58,7 @@ def reference_of(height: int, width: int, boxes: int) -> Reference:
         return abs(key[2] - boxes), abs((key[0] - 2) * (key[1] - 2) - max(height - 2, 0) * max(width - 2, 0))
 
     key = min(table, key=gap)
-    nearest = "" if key == (height, width, boxes) else ", the nearest"
+    nearest = "" if key == (*sorted((height, width)), boxes) else ", the nearest"
     count = "1 box" if key[2] == 1 else f"{key[2]} boxes"
     return Reference(f"{key[0]}x{key[1]} with {count}{nearest}", "guided", table[key])
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -18,6 +20,8 @@ from maskoban._util.signals import defer_interrupt
 from maskoban.errors import MaskobanError
 from maskoban.nn.layers import plain_torch
 from maskoban.nn.networks import Network
+
+Boards = TypeVar("Boards")
 
 #: The largest relative error of a gradient. Both sides are rounded, in bf16 to two or three digits; at fresh weights
 #: they differ by less than a hundredth.
@@ -112,37 +116,43 @@ def _parts(name: str, g: Tensor, blocks: int) -> Iterator[tuple[str, Tensor]]:
             yield (f"{name}[{i}, {j}]" if len(several) > 1 else f"{name}[{i}]"), part
 
 
-class RecordedStep:
+class RecordedStep(Generic[Boards]):
     """``step(boards) -> loss`` as a CUDA graph on the current weights and moments, which it updates in place.
 
-    A replay costs no kernel launches. Recording runs nothing: the step must have been compiled and its memory allocated
-    before, and it must not wait for the device. Random numbers follow torch's generator at the time of the replay.
+    ``boards`` is a tensor or has tensors as its fields. A replay costs no kernel launches. Recording runs nothing: the
+    step must have been compiled and its memory allocated before, and it must not wait for the device. Random numbers
+    follow torch's generator at the time of the replay. Steps that are never replayed at once share a memory ``pool``.
     """
 
-    def __init__(self, step: Callable[[Tensor], Tensor], boards: Tensor) -> None:
-        self._boards = boards.clone()
+    def __init__(self, step: Callable[[Boards], Tensor], boards: Boards, pool: Any = None) -> None:
+        self._boards = deepcopy(boards)
         self._graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
-        with torch.cuda.graph(self._graph):
+        with torch.cuda.graph(self._graph, pool=pool):
             self._loss = step(self._boards)
 
-    def __call__(self, boards: Tensor) -> Tensor:
-        self._boards.copy_(boards)
+    def __call__(self, boards: Boards) -> Tensor:
+        for own, given in zip(_tensors(self._boards), _tensors(boards), strict=True):
+            own.copy_(given)
         self._graph.replay()
         return self._loss.clone()
 
 
+def _tensors(boards: Any) -> list[Tensor]:
+    return [boards] if isinstance(boards, Tensor) else list(vars(boards).values())
+
+
 @torch.no_grad()
 def same_step(
-    network: Network, optimizers: Mapping[str, torch.optim.Optimizer], recorded: Callable[[Tensor], Tensor],
-    step: Callable[[Tensor], Tensor], boards: Tensor, seed: int,
+    network: Network, optimizers: Mapping[str, torch.optim.Optimizer], recorded: Callable[[Boards], Tensor],
+    step: Callable[[Boards], Tensor], boards: Boards, seed: int,
 ) -> bool:  # fmt: skip
     """Whether a recorded step has the gradients of the step it was recorded from. Weights and moments stay."""
     moments = [v for o in optimizers.values() for state in o.state.values() for v in state.values()]
     held = [*network.parameters(), *(v for v in moments if torch.is_tensor(v))]
     kept = [value.clone() for value in held]
 
-    def gradients_of(take: Callable[[Tensor], Tensor]) -> dict[str, Tensor]:
+    def gradients_of(take: Callable[[Boards], Tensor]) -> dict[str, Tensor]:
         torch.manual_seed(seed)
         with torch.enable_grad():
             take(boards)

@@ -34,11 +34,13 @@ def load_corpus(
     """The boards to train on, and the held-out boards.
 
     By default ``tiny`` trains on synthetic boards and every other preset on Boxoban medium. Without held-out boards,
-    the last tenth of the corpus is held out. A conditional network learns from a mixed corpus.
+    the last tenth of the corpus is held out. A conditional network learns from a mixed corpus, and from its synthetic
+    boards in all symmetries.
     """
     if preset.network == "conditional":
         mixed = load_mixed(corpus or _TRAIN)
-        return mixed.split() if held_out is None else (mixed, load_mixed(held_out))
+        train, held = mixed.split() if held_out is None else (mixed, load_mixed(held_out))
+        return train.with_symmetries(), held
     if corpus is None and preset.name == TINY.name:
         boards = synthesize(20_000, TINY.height, TINY.width, boxes=2)
     else:

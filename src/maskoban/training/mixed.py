@@ -6,6 +6,7 @@ boards of about one size, filled up to one of ``LENGTHS``.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +20,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from maskoban.boards.corpus import load
-from maskoban.boards.labelled import INFO, UNKNOWN, read_info, read_labelled
+from maskoban.boards.geometry import symmetries
+from maskoban.boards.labelled import INFO, SYNTHETIC, UNKNOWN, read_info, read_labelled
 from maskoban.boards.tiles import WALL, Tokens, object_counts, tile_counts
 from maskoban.diffusion.conditions import LEAST_SIDE, MOST_BOXES, MOST_SIDE, NOWHERE, positions
 from maskoban.diffusion.schedule import rarity, weights
@@ -51,6 +53,23 @@ class MixedCorpus:
         """The size that most boards have."""
         height, width = max(self.sizes, key=lambda each: len(each.boards)).boards.shape[1:]
         return height, width
+
+    def with_symmetries(self) -> MixedCorpus:
+        """With every synthetic board in its eight symmetries. The generator has no preferred direction, so they are
+        boards as likely as itself; those of other corpora stay as they are.
+        """
+        if SYNTHETIC not in self.corpora:
+            return self
+        kind, found = self.corpora.index(SYNTHETIC) + 1, defaultdict[tuple[int, ...], list[Sized]](list)
+        for boards, conditions in self.sizes:
+            synthetic = conditions[:, 4] == kind
+            found[boards.shape[1:]].append(Sized(boards[~synthetic], conditions[~synthetic]))
+            for turned in symmetries(boards[synthetic]):
+                told = conditions[synthetic].copy()
+                told[:, :2] = turned.shape[1:]
+                found[turned.shape[1:]].append(Sized(np.ascontiguousarray(turned), told))
+        sizes = [Sized(*map(np.concatenate, zip(*parts, strict=True))) for _, parts in sorted(found.items())]
+        return MixedCorpus(sizes, self.corpora)
 
     def split(self) -> tuple[MixedCorpus, MixedCorpus]:
         """All but the last tenth of every size, and the last tenth."""

@@ -38,9 +38,10 @@ class TrainStep:
         self.scaler = torch.amp.GradScaler(device.type, enabled=preset.precision == "fp16")
         alone = processes.count == 1 and not self.scaler.is_enabled()
         self._to_record = compile and device.type == "cuda" and alone
-        # By the number of passes: one graph for each.
-        self._recorded: dict[int | None, RecordedStep] = {}
-        self._updates = Counter[int | None]()
+        # One graph for each number of passes and each number of cells, in one pool of memory.
+        self._recorded: dict[tuple[int | None, int], RecordedStep[Any]] = {}
+        self._updates = Counter[tuple[int | None, int]]()
+        self._pool: Any = None
 
     def passes(self, step: int) -> int | None:
         """The passes of a looped network in this step, where they vary: the same on all processes."""
@@ -51,15 +52,17 @@ class TrainStep:
         return least + int(u * (most - least + 1))
 
     def __call__(self, boards: Tensor | Batch, passes: int | None = None) -> Tensor:
-        if passes in self._recorded and isinstance(boards, Tensor):
-            return self._recorded[passes](boards)
+        kind = passes, (boards if isinstance(boards, Tensor) else boards.tokens).shape[1]
+        if kind in self._recorded:
+            return self._recorded[kind](boards)
         loss = self.update(boards, passes)
-        self._updates[passes] += 1
-        if self._to_record and isinstance(boards, Tensor) and self._updates[passes] == _RECORD_AFTER:
+        self._updates[kind] += 1
+        if self._to_record and self._updates[kind] == _RECORD_AFTER:
+            self._pool = self._pool or torch.cuda.graph_pool_handle()
             update = partial(self.update, passes=passes)
-            recorded = RecordedStep(update, boards)
+            recorded = RecordedStep(update, boards, self._pool)
             if same_step(self.network, self.optimizers, recorded, update, boards, self.preset.seed):
-                self._recorded[passes] = recorded
+                self._recorded[kind] = recorded
             else:
                 warnings.warn(
                     "the recorded training step is wrong; training goes on without it", stacklevel=2

@@ -29,7 +29,7 @@ from maskoban.boards.tiles import WALL, Tokens
 from maskoban.diffusion.denoiser import blank_boards
 from maskoban.diffusion.trajectory import sample_boards
 from maskoban.errors import MaskobanError
-from maskoban.nn.conditional import LENGTHS
+from maskoban.nn.conditional import LENGTHS, ConditionalNetwork, start_tensors
 from maskoban.nn.networks import InteriorNetwork
 from maskoban.nn.runtime import default_device, make_denoiser
 from maskoban.nn.self_test import kernel_self_test
@@ -367,10 +367,13 @@ class Trainer:
     def start_from(self, source: str | Path) -> Trainer:
         """Start a new run, with its own schedule, from the weights of another run or of a model.
 
+        A conditional network can start from one of our networks for one size.
         Hidden units that were pruned from a model start as in a new network, with no effect at first.
         """
         tensors, _, trained, extra = self.processes.from_first(lambda: load_checkpoint(named_folder(source)))
         new = {name: value.clone() for name, value in self.network.state_dict().items()}
+        if isinstance(self.network, ConditionalNetwork):
+            tensors = start_tensors(self.network, tensors)
         restore_network(self.network, tensors)
         if isinstance(self.network, InteriorNetwork):
             up = self.network.up.data

@@ -1,0 +1,122 @@
+"""Samples boards of many sizes and wishes from a conditional model, and says how far they are what was asked for.
+
+    python benchmarks/conditions.py MODEL --out boards.npz --boards 1000 --sweeps 1
+    python benchmarks/conditions.py --judge boards.npz
+
+Sampling needs torch and NumPy alone. The judging needs the native core: it prints a table by size and number of boxes
+(solvable share, boxes as wished, divergence from synthetic boards as a multiple of the held-out floor) and one by
+difficulty. Divergence is measured with as many fresh synthetic boards, against ``REFERENCE`` others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+
+from maskoban.boards.tiles import WALL, Tokens, object_counts, tile_counts
+from maskoban.diffusion.conditions import DIFFICULTIES, Conditions
+
+#: Sizes and boxes. "boxoban" is the corpus condition.
+CELLS = ("6x6x2", "7x7x2", "7x7x3", "8x8x3", "6x12x3", "8x8x4", "9x9x4", "10x10x4", "10x10x4 boxoban", "8x12x5",
+         "9x12x5", "10x10x6", "12x12x5", "12x12x6", "14x14x6", "16x16x8")  # fmt: skip
+
+#: For these, every difficulty is wished too, with half as many boards.
+WISHED = ("8x8x3", "10x10x4 boxoban", "9x12x5", "12x12x6")
+
+#: The divergence is measured for these sizes against so many boards.
+COMPARED, REFERENCE = ("7x7x3", "8x8x4", "9x12x5", "12x12x6"), 20_000
+
+_KEY = re.compile(r"(\d+)x(\d+)x(\d+)((?: boxoban)?)((?: \w+)?)")
+
+
+def conditions(key: str) -> Conditions:
+    """What "10x10x4 boxoban hard" wishes.
+
+    >>> conditions("8x12x5 hard")
+    Conditions(height=8, width=12, boxes=5, difficulty='hard', corpus=None)
+    """
+    found = _KEY.fullmatch(key)
+    assert found is not None, key
+    difficulty = found[5].strip() or None
+    corpus = "boxoban-medium-train" if found[4] else None
+    return Conditions(int(found[1]), int(found[2]), int(found[3]), difficulty, corpus)
+
+
+def sample(a: argparse.Namespace) -> dict[str, Tokens]:
+    """The boards of every wish, by its key."""
+    from maskoban.diffusion.conditions import Conditioned
+    from maskoban.diffusion.denoiser import blank_boards
+    from maskoban.diffusion.sampler import SamplerConfig
+    from maskoban.diffusion.trajectory import sample_boards
+    from maskoban.nn.runtime import load_torch
+
+    model = load_torch(a.model, a.device)[0]
+    assert isinstance(model, Conditioned), "expected a conditional model"
+    wishes = dict.fromkeys(CELLS, a.boards)
+    wishes |= {f"{key} {word}": a.boards // 2 for key in WISHED for word in DIFFICULTIES}
+    made = {}
+    for key, count in wishes.items():
+        start = time.perf_counter()
+        denoiser = model.given(**vars(conditions(key)))
+        config = SamplerConfig(sweeps=a.sweeps)
+        made[key] = sample_boards(denoiser, blank_boards(denoiser, count), a.seed, config).boards
+        print(f"{key}: {count} boards in {time.perf_counter() - start:.1f} s", flush=True)
+        np.savez_compressed(a.out, **made)
+    return made
+
+
+def judge(made: dict[str, Tokens]) -> None:
+    """Both tables."""
+    from maskoban.boards.synth import synthesize
+    from maskoban.evaluation.measures.patterns import count_patterns, pattern_jsd
+    from maskoban.solving.filters import FILTER_LIMITS
+    from maskoban.solving.rating import difficulties
+    from maskoban.solving.solver import solve_many
+
+    print("| wish | boards | solvable | malformed | boxes as wished | walls | pushes | JSD / floor |")
+    print("|---" * 8 + "|")
+    shares = []
+    for key in (key for key in made if not key.endswith(DIFFICULTIES)):
+        boards, wish = made[key], conditions(key)
+        results = solve_many(boards, solutions=False, limits=FILTER_LIMITS)
+        boxes = np.mean(object_counts(tile_counts(boards)).boxes == wish.boxes)
+        malformed = np.mean([each.verdict == "malformed" for each in results])
+        walls = (boards == WALL).sum((1, 2)).mean()
+        ratio = ""
+        if key in COMPARED:
+            count, (height, width) = len(boards), boards.shape[1:]
+            fresh = synthesize(count + REFERENCE, height, width, wish.boxes or 0, seed=2**33)
+            reference = count_patterns(fresh[count:])
+            ratio = f"{pattern_jsd(boards, reference) / pattern_jsd(fresh[:count], reference):.3f}"
+        shares.append(results.solved.mean())
+        numbers = f"{shares[-1]:.1%} | {malformed:.1%} | {boxes:.1%} | {walls:.1f}"
+        pushes = results.pushes[results.solved].mean() if results.solved.any() else float("nan")
+        print(f"| {key} | {len(boards)} | {numbers} | {pushes:.1f} | {ratio} |", flush=True)
+    print(f"\nmean solvable share {np.mean(shares):.1%}, least {min(shares):.1%}\n")
+    print("| wish | solvable | " + " | ".join(f"rated {word}" for word in DIFFICULTIES) + " |")
+    print("|---" * 6 + "|")
+    for key in (key for key in made if key.endswith(DIFFICULTIES)):
+        words = np.array(difficulties(made[key], FILTER_LIMITS))
+        rated = [f"{np.mean(words[words != ''] == word):.1%}" for word in DIFFICULTIES]
+        print(f"| {key} | {np.mean(words != ''):.1%} | " + " | ".join(rated) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("model", nargs="?", type=Path, help="the folder of a model or of a run")
+    parser.add_argument("--out", type=Path, help="file for the sampled boards")
+    parser.add_argument("--boards", type=int, default=1000)
+    parser.add_argument("--sweeps", type=int, default=1)
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--device", default="cpu")
+    parser.add_argument("--judge", type=Path, metavar="BOARDS", help="judge sampled boards")
+    given = parser.parse_args()
+    if given.judge is None and (given.model is None or given.out is None):
+        parser.error("expected MODEL and --out, or --judge")
+    judge(dict(np.load(given.judge)) if given.judge else sample(given))
