@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from maskoban.errors import MaskobanError  # noqa: E402
 from maskoban.nn.conditional import LENGTHS, ConditionalNetwork, start_tensors  # noqa: E402
 from maskoban.nn.networks import InteriorNetwork  # noqa: E402
 from maskoban.nn.runtime import load_torch  # noqa: E402
-from maskoban.nn.weight_files import load_weights  # noqa: E402
+from maskoban.nn.weight_files import load_tensors, load_weights, save_tensors  # noqa: E402
 from maskoban.solving import rating  # noqa: E402
 from maskoban.training.config import ANY  # noqa: E402
 from maskoban.training.export import TOLERANCE, export  # noqa: E402
@@ -104,6 +105,30 @@ def test_boards_of_a_seed_do_not_depend_on_the_batch_nor_on_the_runtime(place: P
     heavy, facts = load_torch(place / "model", "cpu")
     assert (Model(heavy, facts).given(size=(6, 8), boxes=2).sample(9, seed=2, sampler="fast") == boards).all()
     assert not (model.given(size=(6, 8), boxes=1).sample(9, seed=2, sampler="fast") == boards).all()
+
+
+def test_int8_boards_are_of_the_wished_size_and_nearly_those_of_fp32(model: Model) -> None:
+    given = model.given(size=(6, 8), boxes=2)
+    exact, rounded = (given.sample(16, 3, given.sampler("fast", precision=p)) for p in ("fp32", "int8"))
+    assert rounded.shape == exact.shape
+    assert (rounded == exact).mean() > 0.9
+    other = given.given(boxes=1)
+    assert not (other.sample(16, 3, other.sampler("fast", precision="int8")) == rounded).all()
+
+
+def test_hidden_units_without_weights_are_not_exported(place: Path, model: Model, tmp_path: Path) -> None:
+    shutil.copytree(place / "run", tmp_path / "run")
+    file = tmp_path / "run" / "state.safetensors"
+    tensors, metadata = load_tensors(file)
+    tensors["net.up"][0, 16:] = 0
+    save_tensors(file, tensors, metadata)
+    export(tmp_path / "run", tmp_path / "cut")
+    stored, _ = load_tensors(tmp_path / "cut" / "model.safetensors")
+    assert stored["net.up.0"].shape == (16, 32)
+    assert stored["net.down.1"].shape == (32, 64)
+    heavy, facts = load_torch(tmp_path / "cut", "cpu")
+    boards = Model(heavy, facts).given(size=(7, 6)).sample(4, 1, "fast")
+    assert (load(tmp_path / "cut").given(size=(7, 6)).sample(4, 1, "fast") == boards).all()
 
 
 def test_without_a_size_boards_have_the_usual_one_and_every_sampler_works(model: Model) -> None:

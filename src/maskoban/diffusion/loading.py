@@ -50,10 +50,10 @@ def load(source: str | os.PathLike[str] = "best", device: str = "cpu", threads: 
         from maskoban.diffusion.onnx import OnnxCritic, OnnxDenoiser  # other devices need no ONNX Runtime
 
         denoiser = OnnxDenoiser(graph_file(folder), threads)
+        int8 = partial(OnnxDenoiser, graph_file(folder, "int8"), threads)
         if denoiser.facts.get("corpora") is not None:
             usual = Conditions(denoiser.height, denoiser.width)
-            return Model(Conditioned(denoiser, usual), denoiser.facts, folder)
-        int8 = partial(OnnxDenoiser, graph_file(folder, "int8"), threads)
+            return Model(Conditioned(denoiser, usual), denoiser.facts, folder, None, int8)
         critic = _lazy(folder / "critic.onnx", partial(OnnxCritic, folder / "critic.onnx", threads))
         return Model(denoiser, denoiser.facts, folder, critic, int8)
     if folder.is_dir() and not any(folder.glob("*.safetensors")):

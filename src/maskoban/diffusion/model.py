@@ -39,8 +39,8 @@ class TooRareError(MaskobanError):
 class Model:
     """A denoiser, its critic and its card. The same seed and sampler give the same boards, whatever the batch.
 
-    ``int8`` loads the same network with int8 products. The critic is used only where the card has its ``critic``, the
-    bound c of :func:`~maskoban.diffusion.sampler.acceptance`.
+    ``int8`` loads the same network with int8 products: a denoiser, or a ``ConditionalNet``. The critic is used only
+    where the card has its ``critic``, the bound c of :func:`~maskoban.diffusion.sampler.acceptance`.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class Model:
         card: dict[str, Any],
         folder: Path | None = None,
         critic: Critic | None = None,
-        int8: Callable[[], Denoiser] | None = None,
+        int8: Callable[[], Any] | None = None,
     ) -> None:
         self.denoiser, self.card, self.folder = denoiser, card, folder
         self.critic = critic if card.get("critic") is not None else None
         self.name: str = card.get("name", "unnamed")
         self.height, self.width = denoiser.height, denoiser.width
-        self._load_int8, self._int8 = int8, list[Denoiser]()
+        self._load_int8, self._int8 = int8, list[Any]()
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_int8": []}
@@ -89,7 +89,9 @@ class Model:
             )
             if denoiser.conditions == self.denoiser.conditions:
                 return self
-            return Model(denoiser, self.card, self.folder, self.critic, self._load_int8)
+            model = Model(denoiser, self.card, self.folder, self.critic, self._load_int8)
+            model._int8 = self._int8  # loaded once for all conditions
+            return model
         if size not in (None, (self.height, self.width)):
             own, other = f"{self.height}x{self.width}", "x".join(map(str, size or ()))
             raise MaskobanError(f"model {self.name!r} samples {own} boards; expected size {own}, got {other}")
@@ -185,6 +187,8 @@ class Model:
                 if not self._int8:
                     self._int8.append(self._load_int8())
             denoiser = self._int8[0]
+            if isinstance(self.denoiser, Conditioned):
+                denoiser = Conditioned(self._int8[0], self.denoiser.conditions)
         return denoiser, config, bound
 
     # --- boards -----------------------------------------------------------------------------------------------------

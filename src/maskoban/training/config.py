@@ -180,9 +180,11 @@ TINY = Preset(
     validate_every=200, validation_boards=1024, sample_every=1000, sample_boards=200,
 )  # fmt: skip
 
-#: Boards of any size from 5x5 to 16x16: conditions as tokens, looped depth. It learns from a mixed corpus.
+#: Boards of any size from 5x5 to 16x16, with conditions as tokens. It learns from a mixed corpus and starts from
+#: ``best``, so its rates are lower.
 ANY = replace(
-    BEST, name="any", network="conditional", blocks=6, passes=4, diffusion_steps=1024, batch=1024,
+    BEST, name="any", network="conditional", diffusion_steps=1024, batch=1024, steps=40_000,
+    learning_rate=1e-3, muon_learning_rate=0.01, decay_share=0.8,
 )  # fmt: skip
 
 #: The presets by name.

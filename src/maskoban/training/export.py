@@ -159,7 +159,7 @@ def _stored(
     """The tensors to store of the network and of its critic: without pruned units, in fp16 or int8."""
     stored = {f"net.{key}": value for key, value in network.state_dict().items()}
     added = {} if critic is None else critic.added()
-    if isinstance(network, InteriorNetwork):
+    if isinstance(network, InteriorNetwork | ConditionalNetwork):
         units = units_kept(network, critic)
         stored = cut(stored, {"net.up": 0, "net.down": 1}, units)
         added = cut(added, {"wide.up": 0, "narrow.down": 1}, units)

@@ -25,7 +25,7 @@ import torch
 from onnx import TensorProto, helper, numpy_helper
 
 from maskoban.boards.tiles import MASK, TILES
-from maskoban.diffusion.conditions import positions
+from maskoban.diffusion.conditions import GRID, NOWHERE
 from maskoban.diffusion.sampler import Precision
 from maskoban.errors import MaskobanError
 from maskoban.nn.conditional import CONDITIONS, ConditionalNetwork
@@ -52,12 +52,20 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
         "tokens": ("boards", network.cells),
         "cells": ("boards", "chosen"),
     }
-    if isinstance(network, InteriorNetwork):
+    if isinstance(network, InteriorNetwork | ConditionalNetwork):
         blocks = [
             Block(*(g.weight("qkv", i, j) for j in range(3)), *(g.weight(name, i) for name in STACKS[1:]))
             for i in range(len(network.qkv))
         ]
-        x = _features(g, network, _places(g, network), blocks, "cells")
+        if isinstance(network, ConditionalNetwork):
+            inputs |= {
+                "tokens": ("boards", "all"),
+                "where": ("boards", "all"),
+                "conditions": ("boards", CONDITIONS),
+            }
+            x = _features(g, network, _conditional_input(g, network), blocks, "cells")
+        else:
+            x = _features(g, network, _interior_input(g, network, _places(g, network)), blocks, "cells")
         y = g("MatMul", x, g("Transpose", g.weight("head"), perm=[1, 0]))
     else:
         assert isinstance(network, PaperNetwork)
@@ -69,7 +77,7 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
 
 def has_int8(network: Network) -> bool:
     """Whether a graph of this network can have int8 products: those written by hand can."""
-    return isinstance(network, InteriorNetwork | PaperNetwork)
+    return isinstance(network, InteriorNetwork | ConditionalNetwork | PaperNetwork)
 
 
 def _traced(network: Network, weights: Path) -> onnx.ModelProto:
@@ -80,13 +88,6 @@ def _traced(network: Network, weights: Path) -> onnx.ModelProto:
     names = ["tokens", *(["t"] if network.timed else []), "cells"]
     axes = {name: {0: "boards"} for name in ("tokens", "t")}
     axes |= {name: {0: "boards", 1: "chosen"} for name in ("cells", "logits")}
-    if isinstance(network, ConditionalNetwork):  # of any number of cells
-        where = torch.from_numpy(positions(network.height, network.width)).repeat(2, 1)
-        inputs += [None, where, torch.ones(2, CONDITIONS, dtype=torch.int64)]
-        names += ["where", "conditions"]
-        axes |= {name: {0: "boards", 1: "all"} for name in ("tokens", "where")} | {
-            "conditions": {0: "boards"}
-        }
     file = io.BytesIO()
     try:
         with warnings.catch_warnings():
@@ -124,7 +125,7 @@ def critic_graph(critic: CriticNetwork, weights: Path, added: Path) -> onnx.Mode
         )
 
     place = g("Add", _places(g, n), g.weight("critic.turns", 0))
-    x = _features(g, n, place, [block(i) for i in range(len(n.qkv))])
+    x = _features(g, n, _interior_input(g, n, place), [block(i) for i in range(len(n.qkv))])
     mean = g("ReduceMean", g("Reshape", x, g.constant([-1, n.cells, n.d])), g.constant([1]), keepdims=0)
     y = g("ReduceSum", g("Mul", mean, g.weight("critic.head")), g.constant([1]), keepdims=0)
     return g.finish(
@@ -148,47 +149,82 @@ def _places(g: Graph, n: InteriorNetwork) -> str:
     return g.weight("place") if n.turns is None else g("Add", g.weight("place"), g.weight("turns", 0))
 
 
+class Input(NamedTuple):
+    """What enters the first block: a row for each token, behind those of the condition tokens."""
+
+    tokens: str  # (boards, tokens, d), not yet normalised
+    shape: str  # of the tokens: [-1, tokens, d]
+    turns: str  # (boards, tokens): the row of the rotary table
+    where: str | None = None  # (boards, cells): that of the cells, where it is not their number
+    first: int = 0  # the number of condition tokens
+
+
+def _interior_input(g: Graph, n: InteriorNetwork, place: str) -> Input:
+    """The tokens of the interior network, with ``place`` added."""
+    everywhere = g("Expand", g.constant(np.arange(n.cells)), g("Shape", "tokens"))
+    tokens = g("Add", g("Gather", g.weight("token.weight"), "tokens"), place)
+    return Input(tokens, g.constant([-1, n.cells, n.d]), everywhere)
+
+
+def _conditional_input(g: Graph, n: ConditionalNetwork) -> Input:
+    """The condition tokens and the cells. The graph is for boards that are not filled up: every token is a cell."""
+    given = g("Gather", g.weight("condition"), g("Add", "conditions", g.constant(n.first.cpu())))
+    row, column = g("Div", "where", g.constant(GRID)), g("Mod", "where", g.constant(GRID))
+    last = [g("ReduceMax", each, g.constant([1])) for each in (row, column)]
+    distances = [row, column, g("Sub", last[0], row), g("Sub", last[1], column)]
+    cells = g("Gather", g.weight("token.weight"), "tokens")
+    for side, distance in enumerate(distances):
+        cells = g("Add", cells, g("Gather", g.weight("sides", side), distance))
+    tokens = g("Concat", given, cells, axis=1)
+    nowhere = g("Expand", g.constant([NOWHERE]), g("Shape", "conditions"))
+    return Input(tokens, g("Shape", tokens), g("Concat", nowhere, "where", axis=1), "where", CONDITIONS)
+
+
 def _features(
-    g: Graph, n: InteriorNetwork, place: str, blocks: Sequence[Block], chosen: str | None = None
+    g: Graph,
+    n: InteriorNetwork | ConditionalNetwork,
+    given: Input,
+    blocks: Sequence[Block],
+    chosen: str | None = None,
 ) -> str:
-    """The input of the interior network's head, for the given cells or all, with ``place`` added to the tokens.
+    """The input of the head, for the given cells or all.
 
     The passes of a looped network are unrolled, over the same weights. The scale of int8 rows is applied as late as
     possible. Queries and keys are normalised, so there it cancels; relu(s h)^2 = s^2 relu(h)^2, so there it waits
     until the rows are narrow again.
     """
     head_width, last = n.d // n.heads, n.passes * len(blocks) - 1
-    rows_shape, board_shape = g.constant([-1, n.d]), g.constant([-1, n.cells, n.d])
-    everywhere = g("Expand", g.constant(np.arange(n.cells)), g("Shape", "tokens"))
+    rows_shape = g.constant([-1, n.d])
     cos, sin = (g.constant(table, np.float32) for table in n.rotary.cpu())
 
     def norm(x: str, width: int = n.d) -> str:
         return g("RMSNormalization", x, g.constant(np.ones(width), np.float32), epsilon=1e-6)
 
-    def turned(x: str, shape: str, cells: str) -> str:
+    def turned(x: str, shape: str, turns: str) -> str:
         heads = norm(g("Reshape", x, g.constant([-1, head_width])), head_width)
-        return g("RotaryEmbedding", g("Reshape", heads, shape), cos, sin, cells, num_heads=n.heads)
+        return g("RotaryEmbedding", g("Reshape", heads, shape), cos, sin, turns, num_heads=n.heads)
 
-    x = norm(g("Add", g("Gather", g.weight("token.weight"), "tokens"), place))
-    x = given = g("Reshape", x, rows_shape)
-    shape, cells = board_shape, everywhere
+    x = start = g("Reshape", norm(given.tokens), rows_shape)
+    shape, turns = given.shape, given.turns
     for i, block in enumerate(n.passes * list(blocks)):
         if i and i % len(blocks) == 0:
-            x = g("Add", x, g("Mul", given, g.weight("gain")))
+            x = g("Add", x, g("Mul", start, g.weight("gain")))
         rows = g.rows(norm(x))
-        k = turned(g.product(rows, block.k), board_shape, everywhere)
+        k = turned(g.product(rows, block.k), given.shape, given.turns)
         v = g.scaled(g.product(rows, block.v), rows.scale)
         if i == last and chosen is not None:
-            x, cells = _picked(g, x, chosen, board_shape, rows_shape), chosen
+            turns = g("GatherElements", given.where, chosen, axis=1) if given.where else chosen
+            token = g("Add", chosen, g.constant(given.first)) if given.first else chosen
+            x = _picked(g, x, token, given.shape, rows_shape)
             shape = g("Concat", g("Shape", chosen), g.constant([n.d]), axis=0)
             rows = g.rows(norm(x))
-        q = turned(g.product(rows, block.q), shape, cells)
-        y = g("Attention", q, k, g("Reshape", v, board_shape), q_num_heads=n.heads, kv_num_heads=n.heads)
+        q = turned(g.product(rows, block.q), shape, turns)
+        y = g("Attention", q, k, g("Reshape", v, given.shape), q_num_heads=n.heads, kv_num_heads=n.heads)
         rows = g.rows(g("Reshape", y, rows_shape))
         x = g("Add", x, g.scaled(g.product(rows, block.out), rows.scale))
         rows = g.rows(norm(x))
         h = g.product(rows, block.up)
-        if n.unit == "gelu":
+        if getattr(n, "unit", "squared_relu") == "gelu":
             rows = g.rows(g("Gelu", g.scaled(h, rows.scale), approximate="tanh"))
             x = g("Add", x, g.scaled(g.product(rows, block.down), rows.scale))
             continue

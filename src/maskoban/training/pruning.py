@@ -13,6 +13,7 @@ from torch import Tensor
 from maskoban._util.progress import OnProgress
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.denoiser import interior
+from maskoban.nn.conditional import ConditionalNetwork
 from maskoban.nn.critic import CriticNetwork
 from maskoban.nn.networks import InteriorNetwork
 
@@ -78,7 +79,7 @@ def leave_out(network: InteriorNetwork, idle: Tensor, critic: CriticNetwork | No
             stack[i, :, left:] = 0
 
 
-def units_kept(network: InteriorNetwork, critic: CriticNetwork | None) -> list[int]:
+def units_kept(network: InteriorNetwork | ConditionalNetwork, critic: CriticNetwork | None) -> list[int]:
     """The number of hidden units to store of each block: up to the last with weights, in multiples of sixteen."""
     used = network.up.ne(0).any(-1)
     if critic is not None:
