@@ -24,7 +24,7 @@ from maskoban.diffusion.conditions import DIFFICULTIES, Conditions
 CELLS = ("6x6x2", "7x7x2", "7x7x3", "8x8x3", "6x12x3", "8x8x4", "9x9x4", "10x10x4", "10x10x4 boxoban", "8x12x5",
          "9x12x5", "10x10x6", "12x12x5", "12x12x6", "14x14x6", "16x16x8")  # fmt: skip
 
-#: For these, every difficulty is wished too, with half as many boards.
+#: For these, every difficulty is wished too.
 WISHED = ("8x8x3", "10x10x4 boxoban", "9x12x5", "12x12x6")
 
 #: The divergence is measured for these sizes against so many boards.
@@ -56,15 +56,13 @@ def sample(a: argparse.Namespace) -> dict[str, Tokens]:
 
     model = load_torch(a.model, a.device)[0]
     assert isinstance(model, Conditioned), "expected a conditional model"
-    wishes = dict.fromkeys(CELLS, a.boards)
-    wishes |= {f"{key} {word}": a.boards // 2 for key in WISHED for word in DIFFICULTIES}
     made = {}
-    for key, count in wishes.items():
+    for key in a.only or [*CELLS, *(f"{key} {word}" for key in WISHED for word in DIFFICULTIES)]:
         start = time.perf_counter()
         denoiser = model.given(**vars(conditions(key)))
         config = SamplerConfig(sweeps=a.sweeps)
-        made[key] = sample_boards(denoiser, blank_boards(denoiser, count), a.seed, config).boards
-        print(f"{key}: {count} boards in {time.perf_counter() - start:.1f} s", flush=True)
+        made[key] = sample_boards(denoiser, blank_boards(denoiser, a.boards), a.seed, config).boards
+        print(f"{key}: {a.boards} boards in {time.perf_counter() - start:.1f} s", flush=True)
         np.savez_compressed(a.out, **made)
     return made
 
@@ -112,6 +110,7 @@ if __name__ == "__main__":
     parser.add_argument("model", nargs="?", type=Path, help="the folder of a model or of a run")
     parser.add_argument("--out", type=Path, help="file for the sampled boards")
     parser.add_argument("--boards", type=int, default=1000)
+    parser.add_argument("--only", nargs="+", metavar="WISH", help="such as 8x12x5 or '8x8x3 hard'")
     parser.add_argument("--sweeps", type=int, default=1)
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--device", default="cpu")
