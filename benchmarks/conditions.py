@@ -1,11 +1,12 @@
 """Samples boards of many sizes and wishes from a conditional model, and says how far they are what was asked for.
 
     python benchmarks/conditions.py MODEL --out boards.npz --boards 1000 --sweeps 1
-    python benchmarks/conditions.py --judge boards.npz
+    python benchmarks/conditions.py --judge boards.npz --corpus mix
 
 Sampling needs torch and NumPy alone. The judging needs the native core: it prints a table by size and number of boxes
 (solvable share, boxes as wished, divergence from synthetic boards as a multiple of the held-out floor) and one by
-difficulty. Divergence is measured with as many fresh synthetic boards, against ``REFERENCE`` others.
+difficulty. Divergence is measured with as many fresh synthetic boards, against ``REFERENCE`` others. With --corpus it
+also counts boards that are one of the corpus or repeat another, turned or mirrored too.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from pathlib import Path
 
 import numpy as np
 
+from maskoban.boards.identity import ids
+from maskoban.boards.labelled import read_folder
 from maskoban.boards.tiles import WALL, Tokens, object_counts, tile_counts
 from maskoban.diffusion.conditions import DIFFICULTIES, Conditions
 
@@ -67,7 +70,15 @@ def sample(a: argparse.Namespace) -> dict[str, Tokens]:
     return made
 
 
-def judge(made: dict[str, Tokens]) -> None:
+def known_ids(corpus: Path, shapes: set[tuple[int, int]]) -> set[str]:
+    """The ids of a mixed corpus's boards of these shapes, turned or not; a board and its turns have one id."""
+    turned = shapes | {(width, height) for height, width in shapes}
+    return {
+        each for shape, labelled in read_folder(corpus) if shape in turned for each in ids(labelled.boards)
+    }
+
+
+def judge(made: dict[str, Tokens], corpus: Path | None) -> None:
     """Both tables."""
     from maskoban.boards.synth import synthesize
     from maskoban.evaluation.measures.patterns import count_patterns, pattern_jsd
@@ -75,8 +86,11 @@ def judge(made: dict[str, Tokens]) -> None:
     from maskoban.solving.rating import difficulties
     from maskoban.solving.solver import solve_many
 
-    print("| wish | boards | solvable | malformed | boxes as wished | walls | pushes | JSD / floor |")
-    print("|---" * 8 + "|")
+    known = known_ids(corpus, {each.shape[1:] for each in made.values()}) if corpus else set()
+    print(
+        "| wish | boards | solvable | malformed | boxes as wished | walls | pushes | JSD / floor | copies | repeats |"
+    )
+    print("|---" * 10 + "|")
     shares = []
     for key in (key for key in made if not key.endswith(DIFFICULTIES)):
         boards, wish = made[key], conditions(key)
@@ -93,8 +107,12 @@ def judge(made: dict[str, Tokens]) -> None:
         shares.append(results.solved.mean())
         numbers = f"{shares[-1]:.1%} | {malformed:.1%} | {boxes:.1%} | {walls:.1f}"
         pushes = results.pushes[results.solved].mean() if results.solved.any() else float("nan")
-        print(f"| {key} | {len(boards)} | {numbers} | {pushes:.1f} | {ratio} |", flush=True)
-    print(f"\nmean solvable share {np.mean(shares):.1%}, least {min(shares):.1%}\n")
+        names = ids(boards)
+        copies = sum(each in known for each in names) if corpus else "–"
+        numbers += f" | {pushes:.1f} | {ratio} | {copies} | {len(names) - len(set(names))}"
+        print(f"| {key} | {len(boards)} | {numbers} |", flush=True)
+    if shares:
+        print(f"\nmean solvable share {np.mean(shares):.1%}, least {min(shares):.1%}\n")
     print("| wish | solvable | " + " | ".join(f"rated {word}" for word in DIFFICULTIES) + " |")
     print("|---" * 6 + "|")
     for key in (key for key in made if key.endswith(DIFFICULTIES)):
@@ -115,7 +133,8 @@ if __name__ == "__main__":
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--judge", type=Path, metavar="BOARDS", help="judge sampled boards")
+    parser.add_argument("--corpus", type=Path, help="the folder of the mixed corpus the model learned from")
     given = parser.parse_args()
     if given.judge is None and (given.model is None or given.out is None):
         parser.error("expected MODEL and --out, or --judge")
-    judge(dict(np.load(given.judge)) if given.judge else sample(given))
+    judge(dict(np.load(given.judge)) if given.judge else sample(given), given.corpus)

@@ -44,6 +44,22 @@ def test_make_verify_dedupe_export(dice: str, tmp_path: Path, in_process: list[S
     assert "--name, --valid and --test: expected a folder, but" in refused
 
 
+def test_boards_of_another_size_are_a_dataset_too(tmp_path: Path, in_process: list[Shard]) -> None:
+    wanted = ("--size", "6x7", "--boxes", 2, "--difficulty", "hard", "--sampler", "fast")
+    run("--count", 12, "--out", tmp_path / "a", *wanted)
+    settings = Dataset(tmp_path / "a").settings()
+    assert (settings["model"], settings["conditions"]["width"], settings["boxes"]) == ("any", 7, None)
+    assert "12 boards solved again" in run("verify", tmp_path / "a", "--sample", 20).stdout
+    run("export", tmp_path / "a", tmp_path / "a.sok")
+    given = load("any").given(size=(6, 7), boxes=2, difficulty="hard")
+    boards = [level.tokens for level in read(tmp_path / "a.sok")]
+    assert all(
+        board.tobytes() in {each.tobytes() for each in given.sample(12, 0, "fast")} for board in boards
+    )
+    refused = run("--count", 12, "--out", tmp_path / "a", *wanted[2:], "--size", "7x6", code=2).stderr
+    assert "conditions" in refused
+
+
 def test_the_problems_of_a_damaged_dataset_are_printed(dataset: Path) -> None:
     next((dataset / "data").iterdir()).unlink()
     assert "no such file" in run("verify", dataset, code=1).stdout

@@ -387,7 +387,7 @@ def test_int8_samples_much_the_same_probabilities(model: Model) -> None:
 
 
 def test_what_cannot_be_loaded_says_why(tmp_path: Path) -> None:
-    with pytest.raises(MaskobanError, match=r"^no model 'no-such-model': expected one of best"):
+    with pytest.raises(MaskobanError, match=r"^no model 'no-such-model': expected one of any, best, paper"):
         load("no-such-model")
     (tmp_path / "passwd").write_text("root")
     with pytest.raises(

@@ -22,6 +22,7 @@ from maskoban.boards import Tokens
 from maskoban.boards.synth import synthesize
 from maskoban.diffusion.sampler import SAMPLERS, SamplerConfig
 from maskoban.environment import ID, ModelLevels, Pool, SokobanEnv, SokobanVectorEnv, SynthLevels
+from maskoban.solving.filters import BoardFilter
 from tests.waiting import LIMIT
 
 from .soak import play_on_a_pool
@@ -39,6 +40,9 @@ class Scripted:
     def __init__(self, boards: list[str]) -> None:
         self.boards, self.sampled = np.stack([Level.parse(board).tokens for board in boards]), []
         self.configs: set[SamplerConfig] = set()
+
+    def conditioned(self, wanted: BoardFilter, size: None = None) -> tuple[Scripted, BoardFilter]:
+        return self, wanted
 
     def sampler(self, sampler: str | SamplerConfig) -> SamplerConfig:
         return SAMPLERS[sampler] if isinstance(sampler, str) else sampler
@@ -153,6 +157,18 @@ def test_a_model_that_was_used_is_shared_with_forked_environments() -> None:
         envs.reset_async(seed=5)
         seen, _ = envs.reset_wait(timeout=LIMIT)
     assert np.array_equal(seen[0], SokobanEnv(levels).reset(seed=5)[0])
+
+
+def test_levels_of_another_size_are_sampled_by_the_model_any() -> None:
+    levels = ModelLevels(size=(6, 7), boxes=2, sampler=SamplerConfig(steps=8))
+    assert (levels.model.name, levels.shape) == ("any", (6, 7))
+    assert str(levels) == "playable and solvable"  # the number of boxes is a condition
+    env = SokobanEnv(levels)
+    board, info = env.reset(seed=5)
+    assert board.shape == (6, 7)
+    assert solve(info["level"]).solved
+    with pytest.raises(MaskobanError, match="width: expected 5 to 16, got 17"):
+        ModelLevels(size=(6, 17))
 
 
 def test_a_model_can_be_sent_to_another_process() -> None:

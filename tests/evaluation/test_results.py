@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from maskoban.diffusion.loading import shipped_models
 from maskoban.errors import MaskobanError
 from maskoban.evaluation.figures import FIGURES, Picture, draw_figures
 from maskoban.evaluation.measure import Plan
@@ -39,10 +38,12 @@ def repository(tmp_path: Path, whole_report: tuple[Path, Report]) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("folder", sorted(REPOSITORY.glob("docs/reports/*")), ids=lambda path: path.name)
-def test_pages_are_what_the_present_code_makes_of_the_numbers(folder: Path) -> None:
-    report = read_report(folder / "report.json")
-    page = (folder / "report.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    "path", sorted(REPOSITORY.glob("docs/reports/*/report.html")), ids=lambda path: path.parent.name
+)
+def test_pages_are_what_the_present_code_makes_of_the_numbers(path: Path) -> None:
+    report = read_report(path.with_name("report.json"))
+    page = path.read_text(encoding="utf-8")
     blank = [Picture(name, None, "<svg></svg>", b"") for name in names_of(report)]
     assert without_pictures(page) == without_pictures(render(report, blank))
 
@@ -89,14 +90,13 @@ def test_every_number_is_beside_the_papers(repository: Path) -> None:
     recall = reports["recall"]
     assert recall is not None
     assert recall.solvability is not None
-    assert list(reports) == ["recall", *shipped_models()]
+    assert list(reports) == ["recall"]
     text = table(reports)
     solvable = recall.solvability.solvable
     assert solvable.share is not None
-    paper, ours, *unmeasured = cells(text, "solvable")
+    paper, ours = cells(text, "solvable")
     assert paper == "77.4 %"
     assert ours.startswith(f"{solvable.share * 100:.1f} % (")
-    assert set(unmeasured) == {"–"}
     assert cells(text, "culprit walls, median probability when committed")[0] == "0.45"
     assert cells(text, "most probable tile first: walls a board")[0] == "81.5"
     # The sample is too small for an exponent, so there is none.
@@ -119,7 +119,7 @@ def test_what_a_board_takes_is_told(repository: Path) -> None:
     assert (
         "- `recall`: model recall, seed 0; then 1 Gibbs sweep; then rejection sampling with a critic" in page
     )
-    assert "never saw a solver; [report]" in page
+    assert "never saw a solver; [numbers]" in page
 
 
 def test_a_report_from_before_there_were_critics_is_read() -> None:
@@ -136,7 +136,7 @@ def test_a_report_from_before_there_were_critics_is_read() -> None:
     for label in ("attempts a board", "network evaluations a board", "a critic: solvable"):
         assert cells(text, label)[1] == "–"
     assert cells(text, "one Gibbs sweep: solvable")[1] != "–"
-    assert "- `best`: model best, seed 0; then 1 Gibbs sweep; [report]" in results_page({"best": read})
+    assert "- `best`: model best, seed 0; then 1 Gibbs sweep; [numbers]" in results_page({"best": read})
 
 
 def test_a_culprit_probability_that_is_not_the_papers_says_so() -> None:

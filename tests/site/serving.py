@@ -104,7 +104,7 @@ def known_site(site: Path, folder: Path, allowed: int = -1, model: Callable[[], 
     network = _NETWORK.format(logits=json.dumps(logits.tolist()), first=FIRST_UNSURE, allowed=allowed)
     (folder / "network.js").write_text(network, "utf-8")
     found = json.loads((site / "site.json").read_text("utf-8"))
-    found |= {"model": facts(model()).model_dump(), "files": {}, "bound": 1.0, "first": []}
+    found |= {"model": facts(model()).model_dump() | {"sizes": None}, "files": {}, "bound": 1.0, "first": []}
     (folder / "site.json").write_text(json.dumps(found), "utf-8")
     return folder
 

@@ -17,7 +17,7 @@ from maskoban.solving.rating import (
     difficulty_for,
     guided_difficulty,
 )
-from maskoban.solving.reference import GUIDED_STATES, guided_efforts, reference_of
+from maskoban.solving.reference import BOXOBAN, GUIDED_STATES, guided_efforts, reference_of, size_table
 from maskoban.solving.solver import Limits
 
 BOARDS = synthesize(12, 8, 7, 2, seed=3)
@@ -60,7 +60,9 @@ def test_boxoban_is_the_reference_of_its_size() -> None:
 
 def test_sizes_that_are_not_in_the_table_take_the_nearest() -> None:
     assert reference_of(8, 8, 5).name == "8x8 with 5 boxes"
-    assert reference_of(7, 9, 5).name == "8x8 with 5 boxes, the nearest"  # 35 cells inside, there 36
+    assert reference_of(9, 7, 5).name == "7x9 with 5 boxes"
+    assert reference_of(20, 20, 3).name == "16x16 with 3 boxes, the nearest"
+    assert reference_of(7, 8, 6).name == "8x9 with 6 boxes, the nearest"  # of the fewest cells with six boxes
     assert reference_of(3, 3, 1).name == "5x5 with 1 box, the nearest"
     rating = rate_many([Level.parse("#####\n#@$.#\n#####")])[0]
     assert (rating.difficulty, rating.guided_effort, rating.reference) == (
@@ -68,6 +70,15 @@ def test_sizes_that_are_not_in_the_table_take_the_nearest() -> None:
         1,
         "5x5 with 1 box, the nearest",
     )
+
+
+def test_every_size_of_the_table_and_its_quarter_turn_has_its_own_entry() -> None:
+    for name, ends in size_table().items():
+        height, width, boxes = map(int, name.split("x"))
+        for size in ((height, width), (width, height)):
+            found = reference_of(*size, boxes)
+            assert found == BOXOBAN if (*size, boxes) == (10, 10, 4) else found.ends == tuple(ends)
+            assert "nearest" not in found.name
 
 
 @pytest.mark.parametrize(("side", "boxes"), [(7, 2), (7, 3)])

@@ -134,3 +134,28 @@ def test_the_cost_that_is_shown_is_the_cost_that_was_measured() -> None:
     samplers = {sampler.name: sampler for sampler in facts(load()).samplers}
     assert [round(samplers[name].evaluations or 0) for name in ("best", "plain", "fast")] == [171, 64, 16]
     assert facts(picky_model()).samplers[0].solvable is None
+
+
+def test_another_size_is_sampled_by_the_model_any_and_difficulty_is_a_condition() -> None:
+    request = Generate(count=3, seed=4, sampler="fast", size="6x7", boxes=2, difficulty="hard")
+    found = events(known_model, request)
+    (head,) = named(found, "start")
+    assert head["model"] == "any"
+    expected = load("any").given(size=(6, 7), boxes=2, difficulty="hard").generate(3, 4, "fast")
+    assert [each["board"] for each in named(found, "judged")] == [str(level) for level in expected]
+    assert all(each["kept"] for each in named(found, "judged"))
+
+
+def test_a_board_of_another_size_is_completed_by_the_model_any() -> None:
+    board = "######\n#@$??#\n#????#\n#???.#\n######"
+    found = events(known_model, Complete(count=2, seed=4, sampler="fast", board=board))
+    assert named(found, "start")[0]["model"] == "any"
+    for each in named(found, "judged"):
+        assert all(given in (drawn, "?") for given, drawn in zip(board, each["board"], strict=True))
+
+
+def test_a_number_of_boxes_of_the_first_model_is_a_filter() -> None:
+    found = events(known_model, Generate(count=2, seed=4, boxes=2))
+    assert named(found, "start")[0]["model"] == "any"  # other than four boxes
+    found = events(known_model, Generate(count=1, seed=4, boxes=4))
+    assert not any(each["kept"] for each in named(found, "judged"))  # the known board has two

@@ -6,6 +6,7 @@ import re
 
 from playwright.sync_api import Browser, Page, expect
 
+from maskoban.diffusion.loading import load
 from tests.studio.browsing import middle, person, shows
 from tests.studio.conftest import Halted
 from tests.studio.serving import known_model, picky_model
@@ -81,6 +82,32 @@ def test_the_note_says_what_a_sampler_costs(browser: Browser, shipped: str) -> N
     page.click("#watch-more summary")
     page.locator("[name=temperature]").fill("0.8")
     expect(note).to_have_text("With these settings nobody has measured how many boards are solvable.")
+    page.context.close()
+
+
+def test_boards_of_another_size_come_from_the_model_any(browser: Browser, known: str) -> None:
+    page = person(browser, known, "/#/watch")
+    page.locator("#watch-settings").evaluate("(details) => (details.open = true)")
+    for name, number in (("rows", 6), ("columns", 7), ("boxes", 2)):
+        page.fill(f"[name={name}]", str(number))
+    page.select_option("[name=sampler]", "fast")
+    expect(page.locator("#sampler-note")).to_contain_text("The model any draws boards of this kind")
+    generate(page, 2, seed=5)
+    boards, expected = page.locator("#watch-boards canvas"), load("any").given(size=(6, 7), boxes=2)
+    expect(page.locator("#watch-boards .verdict b")).to_have_count(2)
+    for number, board in enumerate(expected.generate(2, 5, "fast")):
+        shows(boards.nth(number), str(board))
+    page.fill("[name=rows]", "10")
+    page.fill("[name=columns]", "10")
+    page.fill("[name=boxes]", "4")
+    expect(page.locator("#sampler-note")).not_to_contain_text("The model any")
+    page.context.close()
+
+
+def test_without_another_model_no_other_size_is_offered(browser: Browser, static: str) -> None:
+    page = person(browser, static, "/#/watch")
+    expect(page.locator("[name=count]")).to_be_visible()
+    expect(page.locator("[name=rows]")).to_be_hidden()
     page.context.close()
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from maskoban.diffusion.conditions import Conditions
 from maskoban.diffusion.model import RAREST
 from maskoban.diffusion.sampler import SAMPLERS, SamplerConfig
 from maskoban.errors import MaskobanError
@@ -47,6 +48,7 @@ class Origin:
 class Job:
     """The settings of a dataset of ``count`` boards. Engine and number of workers are not among them.
 
+    ``conditions`` are for a conditional model; without, its boards have its usual size.
     With a ``board_filter`` the dataset holds the first ``count`` boards of the seed's sequence that match. Searches
     stop after ``states``; a time limit would make verdicts depend on the machine. ``shard_size`` 0 stands for
     :func:`default_shard_size`.
@@ -63,6 +65,7 @@ class Job:
     device: str = "cpu"
     states: int = 10_000_000
     shard_size: int = 0
+    conditions: Conditions | None = None
 
     def __post_init__(self) -> None:
         if self.count < 1:
@@ -95,6 +98,8 @@ class Job:
         """The settings by name, as job.json holds them: those of sampler and filter stand beside the others."""
         others = asdict(self)
         del others["sampler"], others["board_filter"]
+        if self.conditions is None:  # as in the datasets of models without conditions
+            del others["conditions"]
         filters = {
             name: getattr(self.board_filter, name) for name in ("only_solvable", "difficulty", "boxes")
         }

@@ -31,6 +31,10 @@ def sample(model: Model, job: Job, shard: Shard) -> Tokens:
     >>> sample(load("best"), Job(2, sampler=SAMPLERS["fast"]), Shard(0, 0, 2)).shape
     (2, 10, 10)
     """
+    if job.conditions is not None:
+        wanted = job.conditions
+        size = wanted.height, wanted.width
+        model = model.given(size, wanted.boxes, wanted.difficulty, wanted.corpus)
     return model.sample(shard.count, shard.seed, job.sampler, first=shard.first)
 
 

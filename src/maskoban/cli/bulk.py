@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from maskoban.cli.options import Device, Filter, ModelName, SamplerName, Sampling, Seed, grouped
+from maskoban.cli.options import (
+    Device,
+    Filter,
+    ModelName,
+    SamplerName,
+    Sampling,
+    Seed,
+    Size,
+    grouped,
+    parse_size,
+)
 from maskoban.cli.output import boards_text, progress_bar
 from maskoban.errors import MaskobanError, need
 
@@ -35,7 +45,8 @@ def make(
         Path | None, typer.Option(help="Folder for the dataset; an unfinished one is continued.")
     ] = None,
     seed: Seed = 0,
-    model_name: ModelName = "best",
+    size: Size = None,
+    model_name: ModelName = None,
     device: Device = "cpu",
     repair: Annotated[
         bool, typer.Option("--repair", help="Remove a wall where that makes a board solvable.")
@@ -59,7 +70,8 @@ def make(
     Boards are sampled with [b]--sampler plain[/b] by default; [b]--sampler best[/b] is what
     maskoban generate does by default, and slower. With --only-solvable,
     --difficulty or --boxes, the first boards of the seed's sequence that match are
-    kept. Files are written whole. The same command continues a dataset that was
+    kept; a conditional model ([b]any[/b], the default for another --size) takes difficulty
+    and boxes as conditions instead. Files are written whole. The same command continues a dataset that was
     killed or interrupted; Ctrl-C and SIGTERM end it with code 130. Engine and
     workers do not change the files. docs/datasets.md describes the columns.
 
@@ -67,6 +79,7 @@ def make(
     Examples:
       maskoban bulk --count 100000 --out dataset --sampler fast
       maskoban bulk --count 1000000 --out hard --difficulty hard --device cuda
+      maskoban bulk --count 10000 --out small --size 7x9 --boxes 3
       maskoban bulk --count 1000000 --out dataset --engine ray --address auto
       maskoban bulk verify dataset
     """
@@ -83,9 +96,13 @@ def make(
     import maskoban
     from maskoban.bulk import run
     from maskoban.bulk.job import Job
+    from maskoban.diffusion.loading import default_model
 
-    config = sampling.config(maskoban.load(model_name))
-    job = Job(count, seed, config, board_filter.board_filter(), repair, device, states, shard_size or 0)
+    wanted, board_size = board_filter.board_filter(), parse_size(size)
+    model_name = model_name or default_model(board_size, wanted.boxes)
+    model, left = maskoban.load(model_name).conditioned(wanted, board_size)
+    config = sampling.config(model)
+    job = Job(count, seed, config, left, repair, device, states, shard_size or 0, model.conditions)
     try:
         with progress_bar("making boards") as on_progress:
             manifest = run.make(job, out, model_name, engine, workers, address, on_progress)

@@ -45,7 +45,7 @@ def generate(
     as_json: Json = False,
     size: Size = None,
     board_filter: Filter,
-    model_name: ModelName = "best",
+    model_name: ModelName = None,
     device: Device = "cpu",
     sampling: Sampling,
 ) -> None:
@@ -56,9 +56,9 @@ def generate(
     the first boards of the seed's sequence that match are kept. Into a pipe, boards
     are written as a level file.
 
-    A conditional model samples boards of any --size from 5x5 to 16x16. For it, --boxes
-    and --difficulty are conditions: it samples such boards, as far as it obeys them,
-    and only --only-solvable filters.
+    Another --size than 10x10, or other --boxes than four, is sampled by the model
+    [b]any[/b]. For it, --boxes and --difficulty are conditions: it samples such boards, as
+    far as it obeys them, and only --only-solvable filters.
 
     Keys of --json: index (counted from 0), seed, number (in the seed's sequence),
     board (text), id, verdict (solved, unsolvable, unknown or malformed), reason,
@@ -70,17 +70,19 @@ def generate(
     Examples:
       maskoban generate -n 9 --seed 7
       maskoban generate -n 100 --difficulty hard --out hard.sok
-      maskoban generate --model any --size 8x12 --boxes 5 --difficulty hard
+      maskoban generate --size 8x12 --boxes 5 --difficulty hard
       maskoban generate -n 100 --sampler fast --precision int8
       maskoban generate --picture boards.png --animate denoise.gif
       maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board + "\\n"'
     """
     import maskoban
     from maskoban.boards import Level
+    from maskoban.diffusion.loading import default_model
 
     outputs.check()
-    model = maskoban.load(model_name, device)
-    model, wanted = model.conditioned(board_filter.board_filter(), parse_size(size))
+    wanted, board_size = board_filter.board_filter(), parse_size(size)
+    model = maskoban.load(model_name or default_model(board_size, wanted.boxes), device)
+    model, wanted = model.conditioned(wanted, board_size)
     config = sampling.config(model)
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     sampled: dict[int, Level] = {}
@@ -118,7 +120,7 @@ def complete(
     outputs: Outputs,
     as_json: Json = False,
     board_filter: Filter,
-    model_name: ModelName = "best",
+    model_name: ModelName = None,
     device: Device = "cpu",
     sampling: Sampling,
 ) -> None:
@@ -142,6 +144,7 @@ def complete(
     """
     import maskoban
     from maskoban.boards import read
+    from maskoban.diffusion.loading import default_model
     from maskoban.diffusion.model import TooRareError
     from maskoban.errors import MaskobanError
     from maskoban.pictures import side_by_side
@@ -150,9 +153,10 @@ def complete(
     if sampling.critic:
         raise MaskobanError("--critic is for boards sampled from nothing, not for partly given ones")
     sampling.critic = False
-    given = read(file)
-    model = maskoban.load(model_name, device)
-    config, wanted = sampling.config(model), board_filter.board_filter()
+    given, wanted = read(file), board_filter.board_filter()
+    other_size = next((level.shape for level in given if level.shape != (10, 10)), None)
+    model = maskoban.load(model_name or default_model(other_size, wanted.boxes), device)
+    config = sampling.config(model)
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     completed: list[dict[int, Level]] = [{} for _ in given]
     models: dict[int, tuple[Model, BoardFilter]] = {}

@@ -36,12 +36,17 @@ Title = Annotated[
 Threads = Annotated[int | None, typer.Option(min=1, show_default="all cores", help="Threads to use.")]
 Seed = Annotated[int, typer.Option(help="Same seed, same boards.")]
 ModelName = Annotated[
-    str, typer.Option("--model", help="A shipped model's name, a folder, or a Hugging Face hub id.")
+    str | None,
+    typer.Option(
+        "--model",
+        show_default="best; any for other sizes or numbers of boxes",
+        help="A shipped model's name, a folder, or a Hugging Face hub id.",
+    ),
 ]
 Size = Annotated[
     str | None,
     typer.Option(
-        metavar="ROWSxCOLUMNS", show_default="the model's", help="Size of a board, with its border."
+        metavar="ROWSxCOLUMNS", show_default="10x10", help="Size of a board, with its border: 5x5 to 16x16."
     ),
 ]
 Device = Annotated[str, typer.Option(help="Where the network runs: cpu, or cuda (needs torch).")]

@@ -96,9 +96,18 @@ def shipped_models() -> list[str]:
     """The names of the models in the package.
 
     >>> shipped_models()
-    ['best', 'paper']
+    ['any', 'best', 'paper']
     """
     return sorted(path.parent.name for path in WEIGHTS.glob("*/model.onnx"))
+
+
+def default_model(size: tuple[int, int] | None = None, boxes: int | None = None) -> str:
+    """The shipped model for boards of this size with so many boxes: ``best`` samples 10x10 boards with four.
+
+    >>> default_model(), default_model((8, 12))
+    ('best', 'any')
+    """
+    return "best" if size in (None, (10, 10)) and boxes in (None, 4) else "any"
 
 
 def shipped_folder(source: object) -> Path | None:

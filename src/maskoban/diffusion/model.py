@@ -20,7 +20,7 @@ from maskoban._util.progress import OnProgress
 from maskoban.boards import Level
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.completion import check_counts, model_tokens, partial_board
-from maskoban.diffusion.conditions import Conditioned
+from maskoban.diffusion.conditions import Conditioned, Conditions
 from maskoban.diffusion.denoiser import Critic, Denoiser, blank_boards, interior_cells
 from maskoban.diffusion.likelihood import cell_probabilities, negative_log_likelihood
 from maskoban.diffusion.sampler import SAMPLERS, AttemptEnd, Commit, SamplerConfig, sample_steps
@@ -67,6 +67,11 @@ class Model:
         """Whether the model samples boards of many sizes, and takes boxes and difficulty as conditions."""
         return isinstance(self.denoiser, Conditioned)
 
+    @property
+    def conditions(self) -> Conditions | None:
+        """What its boards are to be; None of a model without conditions."""
+        return self.denoiser.conditions if isinstance(self.denoiser, Conditioned) else None
+
     def given(
         self, size: tuple[int, int] | None = None, boxes: int | None = None, difficulty: str | None = None,
         corpus: str | None = None,
@@ -80,7 +85,7 @@ class Model:
         >>> load().given(size=(8, 12))
         Traceback (most recent call last):
             ...
-        maskoban.errors.MaskobanError: model 'best' samples 10x10 boards; expected size 10x10, got 8x12
+        maskoban.errors.MaskobanError: model 'best' samples 10x10 boards, not 8x12; model 'any' samples other sizes
         """
         if isinstance(self.denoiser, Conditioned):
             height, width = size or (None, None)
@@ -94,7 +99,9 @@ class Model:
             return model
         if size not in (None, (self.height, self.width)):
             own, other = f"{self.height}x{self.width}", "x".join(map(str, size or ()))
-            raise MaskobanError(f"model {self.name!r} samples {own} boards; expected size {own}, got {other}")
+            raise MaskobanError(
+                f"model {self.name!r} samples {own} boards, not {other}; model 'any' samples other sizes"
+            )
         if (boxes, difficulty, corpus) != (None, None, None):
             raise MaskobanError(f"model {self.name!r} has no conditions; filter its boards instead")
         return self

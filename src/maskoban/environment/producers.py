@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from maskoban import _core
 from maskoban.boards import Tokens
 from maskoban.boards.synth import synthesize
-from maskoban.diffusion.loading import load
+from maskoban.diffusion.loading import default_model, load
 from maskoban.diffusion.model import Model
 from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.errors import MaskobanError
@@ -38,7 +38,7 @@ class Producer(Protocol):
 
 
 class ModelLevels:
-    """Endless boards from a model, the shipped one by default; docs/environment.md has the arguments.
+    """Endless boards from a model, a shipped one by default; docs/environment.md has the arguments.
 
     Board n of seed s is the board that ``maskoban generate --sampler fast --seed s`` samples as number n.
 
@@ -55,17 +55,22 @@ class ModelLevels:
         boxes: int | None = None,
         sampler: str | SamplerConfig = "fast",
         batch: int = 8,
+        size: tuple[int, int] | None = None,
     ) -> None:
         if batch < 1:
             raise MaskobanError(f"batch: expected at least 1, got {batch}")
-        self.filter = BoardFilter(only_solvable, difficulty, boxes)
+        self._wanted, self._size = BoardFilter(only_solvable, difficulty, boxes), size
         self._model, self._sampler, self.batch = model, sampler, batch
+        self.filter = self._base().conditioned(self._wanted, size)[1]
         self.model.sampler(sampler)  # raises the error of a wrong one here
+
+    def _base(self) -> Model:
+        return self._model or _shipped(os.getpid(), default_model(self._size, self._wanted.boxes))
 
     @property
     def model(self) -> Model:
-        """The model; the shipped one is loaded once a process."""
-        return self._model or _shipped(os.getpid())
+        """The model with its conditions; a shipped one is loaded once a process."""
+        return self._base().conditioned(self._wanted, self._size)[0]
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -115,7 +120,7 @@ class SynthLevels:
         return f"synth {seed}-{number}"
 
 
-@lru_cache(maxsize=1)
-def _shipped(process: int) -> Model:
-    """The shipped model, once for all environments of a process: its threads do not survive a fork."""
-    return load()
+@lru_cache(maxsize=2)
+def _shipped(process: int, name: str) -> Model:
+    """A shipped model, once for all environments of a process: its threads do not survive a fork."""
+    return load(name)

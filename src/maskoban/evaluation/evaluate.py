@@ -113,9 +113,10 @@ def write_report(
     axes: Sequence[tuple[str, str]] = Plan.axes,
     keep: Callable[[str], bool] = lambda file: True,
     numbers: bool = True,
+    page: bool = True,
     say: Say = lambda line: None,
 ) -> None:
-    """The page, the ``numbers`` and the figures of a report; of the figures only the files to ``keep``."""
+    """The ``page``, the ``numbers`` and the figures of a report; of the figures only the files to ``keep``."""
     from maskoban.evaluation.figures import draw_figures, is_figure, save_figure
     from maskoban.evaluation.page import render
 
@@ -129,6 +130,7 @@ def write_report(
         if path.stem not in names and is_figure(path.stem):
             path.unlink()
     texts = {"report.json": to_json(report)} if numbers else {}
-    for name, text in (texts | {"report.html": render(report, pictures)}).items():
+    texts |= {"report.html": render(report, pictures)} if page else {}
+    for name, text in texts.items():
         with atomic_file(folder / name) as file:
             file.write(text.encode())

@@ -14,7 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from maskoban._util.files import atomic_file
-from maskoban.diffusion.loading import shipped_models
 from maskoban.errors import MaskobanError
 from maskoban.evaluation.page import template
 from maskoban.evaluation.report import COMPARISONS, Comparison, Report, read_report
@@ -47,13 +46,13 @@ RULES = {
 }
 
 
-def read_reports(repository: str | Path) -> tuple[dict[str, Report | None], dict[str, Comparison]]:
-    """The reports of a repository by the names of their folders, None for shipped models that have none; comparisons.
+def read_reports(repository: str | Path) -> tuple[dict[str, Report], dict[str, Comparison]]:
+    """The reports of a repository by the names of their folders, and its comparisons.
 
     >>> list(read_reports(".")[0])  # doctest: +SKIP
     ['best', 'best-plain', 'paper']
     """
-    single: dict[str, Report | None] = {}
+    single: dict[str, Report] = {}
     several: dict[str, Comparison] = {}
     for path in sorted(Path(repository).glob("docs/reports/*/report.json")):
         found = read_report(path)
@@ -65,7 +64,7 @@ def read_reports(repository: str | Path) -> tuple[dict[str, Report | None], dict
         raise MaskobanError(
             f"{repository}: no docs/reports/NAME/report.json in it; maskoban evaluate --out docs/reports/NAME"
         )
-    return single | {name: None for name in shipped_models() if name not in single}, several
+    return single, several
 
 
 def table(reports: Reports, rows: Sequence[Row] = ROWS, paper: bool = True) -> str:
@@ -145,12 +144,13 @@ def write_results(repository: str | Path) -> list[Path]:
 
 
 def render_reports(repository: str | Path) -> None:
-    """Make the pages of the repository's reports again, and those of their figures that it keeps."""
+    """Make the pages and figures again that the repository keeps of its reports."""
     from maskoban.evaluation.evaluate import write_report
 
     for path in sorted(Path(repository).glob("docs/reports/*/report.json")):
         kept = {each.name for each in path.parent.glob("figures/*")}
-        write_report(read_report(path), path.parent, keep=kept.__contains__, numbers=False)
+        page = path.with_name("report.html").is_file()
+        write_report(read_report(path), path.parent, keep=kept.__contains__, numbers=False, page=page)
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ CONDITIONS = 5
 
 #: In training and on CUDA, boards are filled up to the next of these numbers of cells. With the condition tokens they
 #: are multiples of eight, as matrix units like it.
-LENGTHS = (27, 43, 67, 91, 123, 155, 203)
+LENGTHS = (43, 67, 91, 123, 155, 203)
 
 #: x, the matrices of a block, the rotary table, which tokens are there -> x.
 Block = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]

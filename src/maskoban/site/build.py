@@ -223,11 +223,14 @@ def _pack(site: Path, files: Mapping[str, bytes]) -> dict[str, dict[str, Any]]:
 
 
 def _facts() -> dict[str, Any]:
-    """What the page needs to know of the model. It samples with int8 products, as fast as a browser can."""
+    """What the page needs to know of the model. It samples with int8 products, as fast as a browser can.
+
+    Without a server there is no model of other sizes.
+    """
     from maskoban.studio.sampling import facts
 
     model = load()
-    found = facts(model).model_dump()
+    found = facts(model).model_dump() | {"sizes": None}
     for sampler in found["samplers"]:
         sampler["config"] = sampler["config"] | {"precision": "int8"}
     card = model.card

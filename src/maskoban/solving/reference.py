@@ -41,7 +41,8 @@ BOXOBAN = Reference("Boxoban medium", "effort")
 
 
 def reference_of(height: int, width: int, boxes: int) -> Reference:
-    """The reference of a size, or the nearest in the table: first by boxes, then by cells inside the border.
+    """The reference of a size, or the nearest in the table: first by boxes, then by cells inside the border, then by
+    the shorter side.
 
     A board and its quarter turn have one reference.
 
@@ -52,13 +53,14 @@ def reference_of(height: int, width: int, boxes: int) -> Reference:
     """
     if (height, width, boxes) == (10, 10, 4):
         return BOXOBAN
-    table = _table()
+    table, (low, high) = _table(), sorted((height, width))
 
-    def gap(key: tuple[int, int, int]) -> tuple[int, int]:
-        return abs(key[2] - boxes), abs((key[0] - 2) * (key[1] - 2) - max(height - 2, 0) * max(width - 2, 0))
+    def gap(key: tuple[int, int, int]) -> tuple[int, int, int]:
+        cells = (key[0] - 2) * (key[1] - 2) - max(low - 2, 0) * max(high - 2, 0)
+        return abs(key[2] - boxes), abs(cells), abs(key[0] - low)
 
     key = min(table, key=gap)
-    nearest = "" if key == (*sorted((height, width)), boxes) else ", the nearest"
+    nearest = "" if key == (low, high, boxes) else ", the nearest"
     count = "1 box" if key[2] == 1 else f"{key[2]} boxes"
     return Reference(f"{key[0]}x{key[1]} with {count}{nearest}", "guided", table[key])
 

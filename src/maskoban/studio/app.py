@@ -34,7 +34,7 @@ from maskoban.pictures import palette
 from maskoban.pictures.tileset import OUTSIDE, shapes_svg, tile
 from maskoban.studio import limits, schemas
 from maskoban.studio.limits import Access, Broken, Busy
-from maskoban.studio.sampling import Event, SamplingThreads, facts, sample, shipped_model
+from maskoban.studio.sampling import Event, SamplingThreads, any_model, facts, sample, shipped_model
 from maskoban.studio.solver_pool import SolverPool
 from maskoban.studio.worker import Job
 
@@ -150,7 +150,7 @@ async def _while_connected(request: Request, work: Awaitable[_T]) -> _T:
         left.cancel()
 
 
-def _events(request: Request, body: schemas.Generate) -> AsyncGenerator[Event, None]:
+def _events(request: Request, body: schemas.Generate | schemas.Complete) -> AsyncGenerator[Event, None]:
     async def judge(board: str) -> schemas.Judgement:
         solvers = request.app.state.solvers
         return schemas.Judgement(**await solvers.run("rate", board=board, seconds=limits.JUDGE_SECONDS))
@@ -171,7 +171,7 @@ async def _collected(events: AsyncGenerator[Event, None]) -> schemas.SampledBoar
     return schemas.SampledBoards(**facts, boards=[schemas.SampledBoard(**board) for board in boards])
 
 
-async def _streamed(request: Request, body: schemas.Generate) -> StreamingResponse:
+async def _streamed(request: Request, body: schemas.Generate | schemas.Complete) -> StreamingResponse:
     events = _events(request, body)
     # The first event comes before the response begins, so that a refusal has its own status.
     first = await _while_connected(request, anext(events))
@@ -250,6 +250,7 @@ def create_app(
     load_model: Callable[[], Model] = shipped_model,
     access: Access | None = None,
     solver_jobs: int = limits.SOLVER_JOBS,
+    load_any: Callable[[], Model] = any_model,
 ) -> FastAPI:
     """The application. It has its own threads and solver processes while it runs.
 
@@ -260,7 +261,7 @@ def create_app(
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
         _warn_of_full_sockets()
-        threads, solvers = SamplingThreads(load_model), SolverPool(solver_jobs)
+        threads, solvers = SamplingThreads(load_model, load_any), SolverPool(solver_jobs)
         app.state.threads, app.state.solvers = threads, solvers
         warming = asyncio.create_task(solvers.warm())
         yield

@@ -10,7 +10,7 @@ import asyncio
 import secrets
 import threading
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import aclosing
 from dataclasses import asdict
 from typing import Any
@@ -20,6 +20,7 @@ from maskoban.diffusion.denoiser import interior_cells
 from maskoban.diffusion.loading import load
 from maskoban.diffusion.model import Model
 from maskoban.diffusion.sampler import SAMPLERS, AttemptEnd, Commit, SamplerConfig
+from maskoban.solving.filters import BoardFilter
 from maskoban.studio.limits import FULL, MAX_SAMPLED, SAMPLING_THREADS, SAMPLING_WAITING, STOPPING, Busy
 from maskoban.studio.schemas import Complete, Generate, Judgement, ModelFacts, NamedSampler
 
@@ -39,6 +40,11 @@ def shipped_model() -> Model:
     return load(threads=1)
 
 
+def any_model() -> Model:
+    """The shipped model of boards of any size, on one core a request."""
+    return load("any", threads=1)
+
+
 def facts(model: Model) -> ModelFacts:
     """What the page shows of a model and its samplers."""
     cells, samplers = len(interior_cells(model.denoiser)), []
@@ -53,9 +59,13 @@ def facts(model: Model) -> ModelFacts:
 
 
 class SamplingThreads:
-    """The threads, and the model; it is loaded in the background, so that the page opens at once."""
+    """The threads, and the model; it is loaded in the background, so that the page opens at once.
 
-    def __init__(self, load: Callable[[], Model]) -> None:
+    The model of other sizes and numbers of boxes is loaded when it is first asked for.
+    """
+
+    def __init__(self, load: Callable[[], Model], load_any: Callable[[], Model] = any_model) -> None:
+        self._load_any, self._loading_any = load_any, list[Future[Model]]()
         self.requests = 0  # that wait or run
         self._threads = ThreadPoolExecutor(SAMPLING_THREADS, thread_name_prefix="sampling")
         self._loading = self._threads.submit(load)
@@ -71,11 +81,20 @@ class SamplingThreads:
         """The model, as soon as it is loaded."""
         return await asyncio.shield(asyncio.wrap_future(self._loading))
 
+    async def model_for(self, size: tuple[int, int] | None, boxes: int | None) -> Model:
+        """The model that samples boards of this size with so many boxes."""
+        main = await self.loaded()
+        if main.conditional or (size in (None, (main.height, main.width)) and boxes in (None, 4)):
+            return main
+        if not self._loading_any or (self._loading_any[0].done() and self._loading_any[0].exception()):
+            self._loading_any[:] = [self._threads.submit(self._load_any)]
+        return await asyncio.shield(asyncio.wrap_future(self._loading_any[0]))
+
     async def steps(
-        self, start: Tokens, seed: int, config: SamplerConfig, numbers: range
+        self, model: Model, start: Tokens, seed: int, config: SamplerConfig, numbers: range
     ) -> AsyncGenerator[Commit | AttemptEnd, None]:
         """``model.steps`` on a thread. Closing the generator ends the sampling."""
-        model, loop, closed = await self.loaded(), asyncio.get_running_loop(), threading.Event()
+        loop, closed = asyncio.get_running_loop(), threading.Event()
         queue: asyncio.Queue[Commit | AttemptEnd | BaseException | None] = asyncio.Queue()
 
         def work() -> None:
@@ -114,7 +133,7 @@ class SamplingThreads:
 
 
 async def sample(
-    threads: SamplingThreads, judge: Callable[[str], Awaitable[Judgement]], request: Generate
+    threads: SamplingThreads, judge: Callable[[str], Awaitable[Judgement]], request: Generate | Complete
 ) -> AsyncGenerator[Event, None]:
     """The boards of a request as events: start, boards, commit, attempt, judged, end (see docs/studio.md).
 
@@ -125,8 +144,17 @@ async def sample(
         raise Busy(FULL.format("sampler"))
     threads.requests += 1
     try:
-        model = await threads.loaded()
-        board = Level.parse(request.board) if isinstance(request, Complete) else None
+        board, size = None, None
+        if isinstance(request, Complete):
+            board = Level.parse(request.board)
+            size = board.shape
+        elif request.size is not None:
+            height, width = map(int, request.size.split("x"))
+            size = height, width
+        model = await threads.model_for(size, request.boxes)
+        wanted = BoardFilter(request.only_solvable, request.difficulty, request.boxes)
+        if board is None or model.conditional:
+            model, wanted = model.conditioned(wanted, size)
         seed = secrets.randbelow(1_000_000) if request.seed is None else request.seed
         config = _config(model, request)
         start = model.start(request.count, board)
@@ -138,7 +166,7 @@ async def sample(
             numbers = range(sampled, sampled + request.count - kept)
             sampled += len(numbers)
             yield "boards", {"numbers": list(numbers)}
-            async with aclosing(threads.steps(start[: len(numbers)], seed, config, numbers)) as steps:
+            async with aclosing(threads.steps(model, start[: len(numbers)], seed, config, numbers)) as steps:
                 async for step in steps:
                     which = [numbers[i] for i in step.board]
                     if isinstance(step, Commit):
@@ -150,8 +178,11 @@ async def sample(
                     for i in step.accepted.nonzero()[0]:
                         text = str(Level(step.boards[i]))
                         judgement = await judge(text)
-                        solvable = judgement.verdict == "solved" or not request.only_solvable
-                        matches = solvable and request.difficulty in (None, judgement.word)
+                        solvable = judgement.verdict == "solved" or not wanted.only_solvable
+                        matches = solvable and wanted.difficulty in (None, judgement.word)
+                        matches = matches and bool(
+                            BoardFilter(boxes=wanted.boxes).matches(step.boards[i : i + 1])[0]
+                        )
                         kept += matches
                         found = {"number": which[i], "title": model.title(seed, which[i]), "board": text}
                         found |= {"attempts": int(step.attempt[i]) + 1, "judgement": judgement.model_dump()}
@@ -161,7 +192,7 @@ async def sample(
         threads.requests -= 1
 
 
-def _config(model: Model, request: Generate) -> SamplerConfig:
+def _config(model: Model, request: Generate | Complete) -> SamplerConfig:
     names = {"steps", "order", "temperature", "sweeps", "critic", "precision"}
     changes = request.model_dump(include=names)
     if isinstance(request, Complete) and request.critic is None:

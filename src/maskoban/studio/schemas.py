@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from maskoban.diffusion.conditions import LEAST_SIDE, MOST_BOXES, MOST_SIDE
 from maskoban.diffusion.sampler import Precision, SamplerConfig
 from maskoban.studio.limits import MAX_BOARDS, MAX_LEVELS, MAX_SECONDS, MAX_SWEEPS
 
@@ -34,8 +35,8 @@ class _Request(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
 
-class Generate(_Request):
-    """Boards to sample: a seed, a sampler by name, changes to its fields, and a filter."""
+class _Sampling(_Request):
+    """How boards are sampled: a seed, a sampler by name, changes to its fields, and what is wanted."""
 
     count: int = Field(4, ge=1, le=MAX_BOARDS, description="Number of boards.")
     seed: int | None = Field(None, ge=0, lt=2**53, description="Same seed, same boards; random by default.")
@@ -49,10 +50,24 @@ class Generate(_Request):
     critic: bool | None = Field(None, description="Reject boards by the model's critic.")
     precision: Precision | None = Field(None, description="Of the network on a CPU.")
     only_solvable: bool = Field(False, description="Keep only boards that the solver solves.")
-    difficulty: Difficulty | None = Field(None, description="Keep only boards with this rating.")
+    difficulty: Difficulty | None = Field(
+        None, description="Keep only boards with this rating; the model any samples such."
+    )
+    boxes: int | None = Field(
+        None, ge=1, le=MOST_BOXES, description="Number of boxes; other than 4 by the model any."
+    )
 
 
-class Complete(Generate):
+class Generate(_Sampling):
+    """Boards to sample."""
+
+    size: str | None = Field(
+        None, pattern=r"^\d{1,2}x\d{1,2}$", description="Rows and columns, 5x5 to 16x16: 10x10 by default.",
+        examples=["8x12"],
+    )  # fmt: skip
+
+
+class Complete(_Sampling):
     """Boards that fill the ? cells of a board; all other cells stay. The critic is off unless it is asked for."""
 
     board: Board
@@ -214,13 +229,22 @@ class NamedSampler(BaseModel):
     evaluations: float | None = Field(description="Network evaluations a board, on average.")
 
 
+class Sizes(BaseModel):
+    """The boards of a conditional model: rows and columns from ``least`` to ``most``, and at most so many boxes."""
+
+    least: int = LEAST_SIDE
+    most: int = MOST_SIDE
+    boxes: int = MOST_BOXES
+
+
 class ModelFacts(BaseModel):
-    """The model that samples."""
+    """The model that samples, and which other boards are sampled by the model any."""
 
     name: str
     height: int
     width: int
     samplers: list[NamedSampler]
+    sizes: Sizes | None = Sizes()
 
 
 class Health(BaseModel):

@@ -301,13 +301,13 @@ class Rows(NamedTuple):
 
 
 class Graph:
-    """A graph under construction: a call adds a node and returns the name of its output.
+    """A graph under construction: a call adds a node and returns the name of its output, its number.
 
     Tensors of the model keep their names; those of a critic's file get the prefix ``critic.``.
 
     >>> g = Graph(Path("model.safetensors"), "int8")  # doctest: +SKIP
     >>> g("Relu", g("Gather", g.weight("token.weight"), "tokens"))  # doctest: +SKIP
-    'Relu.2'
+    '2'
     """
 
     def __init__(self, weights: Path, precision: Precision, critic: Path | None = None) -> None:
@@ -324,7 +324,7 @@ class Graph:
         """The output of this node. The same node is there once: a looped network uses its weights in every pass."""
         key = (op, inputs, domain, repr(attributes))
         if key not in self._made:
-            self._made[key] = result = f"{op}.{len(self._nodes)}"
+            self._made[key] = result = str(len(self._nodes))
             self._nodes.append(helper.make_node(op, inputs, [result], domain=domain, **attributes))
         return self._made[key]
 

@@ -114,14 +114,16 @@ export class Solver {
     return Math.round(100 * Math.exp(logs / 8)) / 100;
   }
 
-  // The reference of a size, or the nearest: first by boxes, then by cells inside the border.
+  // The reference of a size, or the nearest: first by boxes, then by cells inside the border, then by the shorter side.
   #reference({ height, width, cells }) {
     const boxes = cells.filter(has.box).length;
     if (height === 10 && width === 10 && boxes === 4) return { name: "Boxoban medium" };
-    const inside = Math.max(height - 2, 0) * Math.max(width - 2, 0);
-    const gap = ([rows, columns, count]) => 10_000 * Math.abs(count - boxes) + Math.abs((rows - 2) * (columns - 2) - inside);
+    const low = Math.min(height, width), high = Math.max(height, width);
+    const inside = Math.max(low - 2, 0) * Math.max(high - 2, 0);
+    const gap = ([rows, columns, count]) =>
+      1_000_000 * Math.abs(count - boxes) + 100 * Math.abs((rows - 2) * (columns - 2) - inside) + Math.abs(rows - low);
     const [rows, columns, count, ends] = this.#sizes.reduce((best, each) => (gap(each) < gap(best) ? each : best));
-    const nearest = rows === height && columns === width && count === boxes ? "" : ", the nearest";
+    const nearest = rows === low && columns === high && count === boxes ? "" : ", the nearest";
     return { name: `${rows}x${columns} with ${count} box${count > 1 ? "es" : ""}${nearest}`, ends };
   }
 

@@ -7,18 +7,20 @@
 // "AbortError" when its `signal` (an AbortSignal, always optional) is aborted; the work ends then.
 //
 //   model(signal?)                        once it is loaded:
-//     -> { name, height, width, samplers: [{ name, config, solvable, attempts, evaluations }] }
-//        height, width: of every board it samples. solvable: share of boards; attempts, evaluations: a board, on
+//     -> { name, height, width, samplers: [{ name, config, solvable, attempts, evaluations }], sizes }
+//        height, width: of every board it samples. sizes: { least, most, boxes }, the sides and the most boxes of what
+//        another model samples, or null without such a model. solvable: share of boards; attempts, evaluations: a board, on
 //        average. All three are null where nobody measured them. config: the fields of SamplerConfig; config.critic.
 //
 //   firstBoards()                         -> [{ board, title, word, pushes }]: proved boards that were drawn before
 //
 //   generate(request, signal?)            async iterator of events
-//     request: { count, seed?, sampler?, temperature?, sweeps?, only_solvable?, difficulty? }
+//     request: { count, seed?, sampler?, temperature?, sweeps?, only_solvable?, difficulty?, size?, boxes? }
+//              size: such as "8x12"; size and boxes only where model() has sizes.
 //              sampler: "best" (default), "plain", "fast"; difficulty: "easy", "medium", "hard", "expert".
 //              The same seed gives the same boards. Without a seed a random one below 1,000,000 is used.
 //   complete(request, signal?)            async iterator of events
-//     request: { board, count, seed? }    fills the ? cells of a board of the model's size
+//     request: { board, count, seed? }    fills the ? cells of a board of the model's size, or one within sizes
 //   Events, in this order (docs/studio.md has the same table):
 //     { type: "start", seed, count, model, board, evaluations, sampler }    board: before the first commit
 //     { type: "boards", numbers }                                           boards that begin now; several rounds with a filter

@@ -64,15 +64,22 @@ export function mirrored({ height, width, cells }) {
   return { height, width, cells: cells.map((_, i) => cells[i - (i % width) + width - 1 - (i % width)]) };
 }
 
+// The walls a board needs around it: a ring where it is open at its edge.
+const missingRing = ({ height, width, cells }) => Number(cells.some((tile, i) => {
+  const row = Math.floor(i / width), column = i % width;
+  return tile !== WALL && (!row || !column || row === height - 1 || column === width - 1);
+}));
+
+// The board within walls, at least so many rows and columns; null where it has too many.
+export function enclosed(board, { least, most }) {
+  const ring = 2 * missingRing(board), [height, width] = [board.height, board.width].map((side) => Math.max(side + ring, least));
+  return Math.max(height, width) > most ? null : padded(board, height, width);
+}
+
 // The board in the middle of a larger one of walls, and where its first cell is. The outermost ring stays wall, so a board
 // that is open at its edge needs room around it. Null where it does not fit.
 export function padded(board, height, width) {
-  const { cells } = board;
-  const open = cells.some((tile, i) => {
-    const row = Math.floor(i / board.width), column = i % board.width;
-    return tile !== WALL && (!row || !column || row === board.height - 1 || column === board.width - 1);
-  });
-  const ring = open ? 1 : 0;
+  const { cells } = board, ring = missingRing(board);
   if (board.height + 2 * ring > height || board.width + 2 * ring > width) return null;
   const top = Math.max(ring, (height - board.height) >> 1), left = Math.max(ring, (width - board.width) >> 1);
   const next = { height, width, cells: new Uint8Array(height * width).fill(WALL) };

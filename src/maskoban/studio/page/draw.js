@@ -2,7 +2,7 @@
 
 import * as api from "./api.js";
 import {
-  BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, NAMES, PLAYER, PLAYER_ON_GOAL, area, arrowTo, copy, cut, filled, format, has, line, mirrored,
+  BOX, BOX_ON_GOAL, FLOOR, GOAL, MASK, NAMES, PLAYER, PLAYER_ON_GOAL, area, arrowTo, copy, cut, enclosed, filled, format, has, line, mirrored,
   padded, parse, resized, rotated,
 } from "./board.js";
 import { $, Newest, button, copyText, download, el, enable, judgementNode, onUndoKey, plural, toast } from "./dom.js";
@@ -66,8 +66,10 @@ export function start({ open, keepBoard, importDialog }) {
     }
   };
   api.onConnection((there) => there && judge());
-  api.model().then(({ height, width }) => {
-    $("draw-limits").textContent = `The model completes boards of up to ${height} rows and ${width} columns. A smaller one is drawn within walls.`;
+  api.model().then(({ height, width, sizes }) => {
+    $("draw-limits").textContent = sizes
+      ? `Boards of up to ${sizes.most} rows and ${sizes.most} columns can be completed.`
+      : `The model completes boards of up to ${height} rows and ${width} columns. A smaller one is drawn within walls.`;
   }, () => {});
   try {
     set(parse(table.recall("draw")));
@@ -252,8 +254,10 @@ async function complete() {
   if (document.activeElement === document.body || document.activeElement === $("complete")) $("complete-stop").focus();
   try {
     const finished = await completing.run(async (signal) => {
-      const { height, width } = await api.model(signal), placed = padded(given, height, width);
-      if (!placed) throw new Error(`The model completes boards of up to ${height} rows and ${width} columns with a wall all around.`);
+      const { height, width, sizes } = await api.model(signal);
+      const placed = sizes ? enclosed(given, sizes) : padded(given, height, width);
+      const limits = sizes ? [sizes.most, sizes.most] : [height, width];
+      if (!placed) throw new Error(`The model completes boards of up to ${limits.join(" rows and ")} columns with a wall all around.`);
       const { top, left } = placed, back = (whole) => cut(whole, top, left, given.height, given.width);
       for await (const data of api.complete({ board: format(placed.board), count: SUGGESTIONS }, signal)) {
         if (data.type === "start") {

@@ -21,7 +21,7 @@ export function start(parts) {
   does = parts;
   const form = $("watch-form");
   $("watch-settings").open = !matchMedia("(max-width: 36rem)").matches; // on a phone the boards come first
-  form.temperature.oninput = form.sampler.oninput = form.sweeps.oninput = () => note(form);
+  for (const field of [form.temperature, form.sampler, form.sweeps, form.rows, form.columns, form.boxes]) field.oninput = () => note(form);
   form.onsubmit = (event) => {
     event.preventDefault();
     generate(form);
@@ -36,12 +36,23 @@ export function start(parts) {
   if (cards.length) show(step);
   stopped();
   addEventListener("pagehide", remember); // perhaps while sampling
-  model().then(() => note(form), () => {});
+  model().then(({ sizes }) => {
+    for (const field of [form.rows, form.columns, form.boxes]) field.parentElement.hidden = !sizes;
+    note(form);
+  }, () => {});
 }
 
 // The first look at this part shows boards being drawn, not an empty shelf.
 export function shownNow() {
   if (recall("watch", null, session) === null && !cards.length && !sampling.running) generate($("watch-form"));
+}
+
+// The size and the number of boxes of a request, where they are not those of the first model.
+function wishes(form, { height, width, sizes }) {
+  const wished = {}, size = `${form.rows.value}x${form.columns.value}`;
+  if (sizes && size !== `${height}x${width}`) wished.size = size;
+  if (sizes && form.boxes.value !== "") wished.boxes = Number(form.boxes.value);
+  return wished;
 }
 
 // What the sampler that is chosen costs.
@@ -50,7 +61,9 @@ async function note(form) {
   const facts = (await model())?.samplers.find((each) => each.name === form.sampler.value);
   const changed = Number(form.temperature.value) !== 1 || form.sweeps.value !== "";
   let sentence = "";
-  if (changed) sentence = "With these settings nobody has measured how many boards are solvable.";
+  const { size, boxes } = wishes(form, await model());
+  if (size || (boxes && boxes !== 4)) sentence = "The model any draws boards of this kind. It draws a difficulty too, instead of choosing from finished boards.";
+  else if (changed) sentence = "With these settings nobody has measured how many boards are solvable.";
   else if (facts?.solvable) {
     const attempts = facts.config.critic ? `about ${facts.attempts.toFixed(1)} attempts and ` : "";
     const plainest = (await model()).samplers.find((each) => each.name === "plain")?.evaluations;
@@ -67,6 +80,7 @@ async function generate(form) {
   if (Number(form.temperature.value) !== 1) request.temperature = Number(form.temperature.value);
   if (form.sweeps.value !== "") request.sweeps = Number(form.sweeps.value);
   if (form.seed.value !== "") request.seed = Number(form.seed.value);
+  Object.assign(request, wishes(form, await model()));
   if (form.keep.value) request.only_solvable = true;
   if (form.keep.value && form.keep.value !== "solvable") request.difficulty = form.keep.value;
   $("generate").textContent = "Sampling…";
