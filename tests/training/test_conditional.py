@@ -148,6 +148,14 @@ def test_a_board_of_any_size_is_completed_and_given_cells_stay(model: Model) -> 
         assert (level.tokens != MASK).all()
 
 
+def test_odds_and_likelihoods_are_those_of_the_boards_size(model: Model) -> None:
+    board = Level.parse("########\n#??????#\n#?@ $?.#\n#??????#\n########")
+    given = model.given(size=board.shape)
+    assert (model.odds(board) == given.odds(board)).all()
+    whole = given.generate(2, 3, "plain")
+    assert (model.negative_log_likelihood(whole) == given.negative_log_likelihood(whole)).all()
+
+
 def test_only_solvable_still_filters_and_difficulty_does_not(model: Model) -> None:
     from maskoban.solving.filters import BoardFilter
 

@@ -387,12 +387,17 @@ class Model:
         >>> load().odds(np.full((10, 10), 7)).shape
         (10, 10, 7)
         """
+        model = self._of_size(board.shape)
         if isinstance(board, np.ndarray) and board.ndim == 3:
             if not len(board):
                 raise MaskobanError("boards: expected at least one, got none")
-            return cell_probabilities(self.denoiser, np.array([model_tokens(self, each) for each in board]))
-        found: NDArray[np.float64] = cell_probabilities(self.denoiser, model_tokens(self, board)[None])[0]
+            return cell_probabilities(model.denoiser, np.array([model_tokens(model, each) for each in board]))
+        found: NDArray[np.float64] = cell_probabilities(model.denoiser, model_tokens(model, board)[None])[0]
         return found
+
+    def _of_size(self, shape: Sequence[int]) -> Model:
+        """The model of boards (..., height, width), where it has the choice."""
+        return self.given(size=(shape[-2], shape[-1])) if self.conditional else self
 
     def negative_log_likelihood(
         self,
@@ -416,13 +421,14 @@ class Model:
             raise MaskobanError(f"orders: expected at least 1, got {orders}")
         if isinstance(boards, Level) or (isinstance(boards, np.ndarray) and boards.ndim == 2):
             boards = [boards]
-        tokens = [model_tokens(self, board) for board in boards]
+        model = self._of_size(boards[0].shape) if len(boards) else self
+        tokens = [model_tokens(model, board) for board in boards]
         for number, board in enumerate(tokens):
             if (board == MASK).any():
                 raise MaskobanError(f"board {number} has masked cells; expected finished boards")
         if not tokens:
             return np.zeros(0)
-        return negative_log_likelihood(self.denoiser, np.array(tokens), seed, orders, on_progress)
+        return negative_log_likelihood(model.denoiser, np.array(tokens), seed, orders, on_progress)
 
     #: The older name.
     surprise = negative_log_likelihood
