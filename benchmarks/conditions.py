@@ -62,7 +62,7 @@ def sample(a: argparse.Namespace) -> dict[str, Tokens]:
     made = {}
     for key in a.only or [*CELLS, *(f"{key} {word}" for key in WISHED for word in DIFFICULTIES)]:
         start = time.perf_counter()
-        denoiser = model.given(**vars(conditions(key)))
+        denoiser = model.given(**vars(conditions(key)) | {"guidance": a.guidance})
         config = SamplerConfig(sweeps=a.sweeps)
         made[key] = sample_boards(denoiser, blank_boards(denoiser, a.boards), a.seed, config).boards
         print(f"{key}: {a.boards} boards in {time.perf_counter() - start:.1f} s", flush=True)
@@ -130,6 +130,7 @@ if __name__ == "__main__":
     parser.add_argument("--boards", type=int, default=1000)
     parser.add_argument("--only", nargs="+", metavar="WISH", help="such as 8x12x5 or '8x8x3 hard'")
     parser.add_argument("--sweeps", type=int, default=1)
+    parser.add_argument("--guidance", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--judge", type=Path, metavar="BOARDS", help="judge sampled boards")

@@ -6,6 +6,7 @@ import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,6 +141,20 @@ def test_without_a_size_boards_have_the_usual_one_and_every_sampler_works(model:
     assert np.isfinite(model.negative_log_likelihood(level)).all()
 
 
+def test_guidance_moves_the_logits_away_from_those_without_the_difficulty(model: Model) -> None:
+    tokens, t, cells = np.full((1, 16), MASK, np.uint8), np.ones(1, np.int64), np.arange(16)[None]
+
+    def logits(**conditions: Any) -> np.ndarray:
+        given = model.given(size=(6, 6), boxes=1, **conditions)
+        return given.denoiser.logits(tokens, t, cells)
+
+    without, wished, guided = logits(), logits(difficulty="hard"), logits(difficulty="hard", guidance=3)
+    assert np.abs(wished - without).max() > 0
+    np.testing.assert_allclose(guided, without + 3 * (wished - without), rtol=1e-5, atol=1e-5)
+    assert (logits(guidance=3) == without).all()  # there is no difficulty to obey
+    assert (logits(difficulty="hard", guidance=0) == without).all()
+
+
 def test_a_board_of_any_size_is_completed_and_given_cells_stay(model: Model) -> None:
     board = Level.parse("########\n#??????#\n#?@ $?.#\n#??????#\n########")
     for level in model.complete(board, 3, seed=4, sampler="plain"):
@@ -175,6 +190,7 @@ def test_only_solvable_still_filters_and_difficulty_does_not(model: Model) -> No
         ({"size": (5, 5), "boxes": 5}, "boxes: expected 1 to 4 on a 5x5 board, got 5"),
         ({"size": (9, 9), "boxes": 9}, "boxes: expected 1 to 8 on a 9x9 board, got 9"),
         ({"difficulty": "cruel"}, "difficulty: expected one of easy, medium, hard, expert, got 'cruel'"),
+        ({"guidance": -1.0}, "guidance: expected 0 to 20, got -1"),
         ({"corpus": "mine"}, "corpus: expected one of synth, boxoban, got 'mine'"),
     ],
 )
@@ -196,7 +212,7 @@ def test_a_model_without_conditions_says_what_it_samples() -> None:
 
 def test_the_command_line(place: Path, tmp_path: Path) -> None:
     runner, named = CliRunner(), ["--model", str(place / "model"), "--sampler", "fast", "-n", "2"]
-    given = [*named, "--size", "7x9", "--boxes", "2", "--difficulty", "hard"]
+    given = [*named, "--size", "7x9", "--boxes", "2", "--difficulty", "hard", "--guidance", "2"]
     made = runner.invoke(app, ["generate", *given, "--out", str(tmp_path / "made.npz")])
     assert made.exit_code == 0, made.output
     assert np.load(tmp_path / "made.npz")["boards"].shape == (2, 7, 9)

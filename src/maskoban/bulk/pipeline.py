@@ -34,7 +34,7 @@ def sample(model: Model, job: Job, shard: Shard) -> Tokens:
     if job.conditions is not None:
         wanted = job.conditions
         size = wanted.height, wanted.width
-        model = model.given(size, wanted.boxes, wanted.difficulty, wanted.corpus)
+        model = model.given(size, wanted.boxes, wanted.difficulty, wanted.corpus, wanted.guidance)
     return model.sample(shard.count, shard.seed, job.sampler, first=shard.first)
 
 

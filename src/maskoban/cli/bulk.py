@@ -12,6 +12,7 @@ import typer
 from maskoban.cli.options import (
     Device,
     Filter,
+    Guidance,
     ModelName,
     SamplerName,
     Sampling,
@@ -46,6 +47,7 @@ def make(
     ] = None,
     seed: Seed = 0,
     size: Size = None,
+    guidance: Guidance = None,
     model_name: ModelName = None,
     device: Device = "cpu",
     repair: Annotated[
@@ -99,8 +101,8 @@ def make(
     from maskoban.diffusion.loading import default_model
 
     wanted, board_size = board_filter.board_filter(), parse_size(size)
-    model_name = model_name or default_model(board_size, wanted.boxes)
-    model, left = maskoban.load(model_name).conditioned(wanted, board_size)
+    model_name = model_name or default_model(board_size, wanted.boxes, guidance)
+    model, left = maskoban.load(model_name).conditioned(wanted, board_size, guidance)
     config = sampling.config(model)
     job = Job(count, seed, config, left, repair, device, states, shard_size or 0, model.conditions)
     try:

@@ -14,6 +14,7 @@ from maskoban.cli.options import (
     Device,
     File,
     Filter,
+    Guidance,
     Json,
     ModelName,
     Outputs,
@@ -44,6 +45,7 @@ def generate(
     title: Title = None,
     as_json: Json = False,
     size: Size = None,
+    guidance: Guidance = None,
     board_filter: Filter,
     model_name: ModelName = None,
     device: Device = "cpu",
@@ -70,7 +72,7 @@ def generate(
     Examples:
       maskoban generate -n 9 --seed 7
       maskoban generate -n 100 --difficulty hard --out hard.sok
-      maskoban generate --size 8x12 --boxes 5 --difficulty hard
+      maskoban generate --size 8x12 --boxes 5 --difficulty hard --guidance 3
       maskoban generate -n 100 --sampler fast --precision int8
       maskoban generate --picture boards.png --animate denoise.gif
       maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board + "\\n"'
@@ -81,8 +83,8 @@ def generate(
 
     outputs.check()
     wanted, board_size = board_filter.board_filter(), parse_size(size)
-    model = maskoban.load(model_name or default_model(board_size, wanted.boxes), device)
-    model, wanted = model.conditioned(wanted, board_size)
+    model = maskoban.load(model_name or default_model(board_size, wanted.boxes, guidance), device)
+    model, wanted = model.conditioned(wanted, board_size, guidance)
     config = sampling.config(model)
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     sampled: dict[int, Level] = {}
@@ -119,6 +121,7 @@ def complete(
     seed: Seed = 0,
     outputs: Outputs,
     as_json: Json = False,
+    guidance: Guidance = None,
     board_filter: Filter,
     model_name: ModelName = None,
     device: Device = "cpu",
@@ -155,14 +158,14 @@ def complete(
     sampling.critic = False
     given, wanted = read(file), board_filter.board_filter()
     other_size = next((level.shape for level in given if level.shape != (10, 10)), None)
-    model = maskoban.load(model_name or default_model(other_size, wanted.boxes), device)
+    model = maskoban.load(model_name or default_model(other_size, wanted.boxes, guidance), device)
     config = sampling.config(model)
     output = Output(as_json, outputs.out, outputs.picture, outputs.animate)
     completed: list[dict[int, Level]] = [{} for _ in given]
     models: dict[int, tuple[Model, BoardFilter]] = {}
     for index, level in enumerate(given):
         try:
-            models[index] = model.conditioned_on(level, wanted)
+            models[index] = model.conditioned_on(level, wanted, guidance)
         except MaskobanError as error:
             complain(f"{file}, level {index}: {error}")
 

@@ -49,6 +49,13 @@ Size = Annotated[
         metavar="ROWSxCOLUMNS", show_default="10x10", help="Size of a board, with its border: 5x5 to 16x16."
     ),
 ]
+Guidance = Annotated[
+    float | None,
+    typer.Option(
+        min=0, max=20, show_default="1",
+        help="How much --difficulty counts for a conditional model: 3 obeys it better, in twice the time.",
+    ),
+]  # fmt: skip
 Device = Annotated[str, typer.Option(help="Where the network runs: cpu, or cuda (needs torch).")]
 SamplerName = Annotated[
     str,

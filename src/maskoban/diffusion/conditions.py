@@ -34,6 +34,9 @@ NOWHERE = GRID * GRID
 class Conditions:
     """What a board is to be. Size is always obeyed; what is None is left to the model.
 
+    ``guidance`` says how much the difficulty counts: logits move this many times as far from those without it
+    (classifier-free guidance). 1 is the model's own distribution; more obeys better, and evaluates the network twice.
+
     >>> Conditions(8, 12, boxes=5, difficulty="hard").numbers(["synth"])
     [8, 12, 5, 3, 0]
     """
@@ -43,6 +46,7 @@ class Conditions:
     boxes: int | None = None
     difficulty: str | None = None
     corpus: str | None = None
+    guidance: float = 1.0
 
     def __post_init__(self) -> None:
         for name, side in (("height", self.height), ("width", self.width)):
@@ -57,6 +61,9 @@ class Conditions:
             raise MaskobanError(
                 f"difficulty: expected one of {', '.join(DIFFICULTIES)}, got {self.difficulty!r}"
             )
+
+        if not 0 <= self.guidance <= 20:
+            raise MaskobanError(f"guidance: expected 0 to 20, got {self.guidance:g}")
 
     def numbers(self, corpora: Sequence[str]) -> list[int]:
         """As the network is given them: height, width, boxes, difficulty from 1, corpus from 1; 0 where None."""
@@ -103,24 +110,36 @@ class Conditioned:
         self.batch = net.batch
         self._where = positions(self.height, self.width)
         self._numbers = np.array(self.conditions.numbers(net.corpora), dtype=np.int64)
+        self._unguided = np.array(
+            replace(self.conditions, difficulty=None).numbers(net.corpora), dtype=np.int64
+        )
 
     def given(self, **conditions: Any) -> Conditioned:
         """The same network with other conditions; None leaves a condition as it is.
 
         >>> Conditioned(net).given(height=8, boxes=2).conditions  # doctest: +SKIP
-        Conditions(height=8, width=10, boxes=2, difficulty=None, corpus=None)
+        Conditions(height=8, width=10, boxes=2, difficulty=None, corpus=None, guidance=1.0)
         """
         changes = {name: value for name, value in conditions.items() if value is not None}
         return Conditioned(self.net, replace(self.conditions, **changes))
 
     def logits(self, tokens: Tokens, t: NDArray[np.int64], cells: NDArray[np.int64]) -> NDArray[np.float32]:
         """Logits of the given cells. The network has no time input."""
+        guidance, found = self.conditions.guidance, self._evaluate(tokens, cells, self._numbers)
+        if guidance == 1 or self.conditions.difficulty is None:
+            return found
+        others = self._evaluate(tokens, cells, self._unguided)
+        return others + np.float32(guidance) * (found - others)
+
+    def _evaluate(
+        self, tokens: Tokens, cells: NDArray[np.int64], numbers: NDArray[np.int64]
+    ) -> NDArray[np.float32]:
         n = len(tokens)
         return self.net.evaluate(
             {
                 "tokens": tokens.astype(np.int64),
                 "cells": np.ascontiguousarray(cells),
                 "where": np.repeat(self._where[None], n, axis=0),
-                "conditions": np.repeat(self._numbers[None], n, axis=0),
+                "conditions": np.repeat(numbers[None], n, axis=0),
             }
         )

@@ -101,13 +101,15 @@ def shipped_models() -> list[str]:
     return sorted(path.parent.name for path in WEIGHTS.glob("*/model.onnx"))
 
 
-def default_model(size: tuple[int, int] | None = None, boxes: int | None = None) -> str:
-    """The shipped model for boards of this size with so many boxes: ``best`` samples 10x10 boards with four.
+def default_model(
+    size: tuple[int, int] | None = None, boxes: int | None = None, guidance: float | None = None
+) -> str:
+    """The shipped model for what is wished: ``best`` samples 10x10 boards with four boxes, and has no conditions.
 
-    >>> default_model(), default_model((8, 12))
-    ('best', 'any')
+    >>> default_model(), default_model((8, 12)), default_model(guidance=3)
+    ('best', 'any', 'any')
     """
-    return "best" if size in (None, (10, 10)) and boxes in (None, 4) else "any"
+    return "best" if size in (None, (10, 10)) and boxes in (None, 4) and guidance is None else "any"
 
 
 def shipped_folder(source: object) -> Path | None:

@@ -74,7 +74,7 @@ class Model:
 
     def given(
         self, size: tuple[int, int] | None = None, boxes: int | None = None, difficulty: str | None = None,
-        corpus: str | None = None,
+        corpus: str | None = None, guidance: float | None = None,
     ) -> Model:  # fmt: skip
         """The model for boards of this size (height, width), with these conditions; None leaves one to the model.
 
@@ -90,7 +90,12 @@ class Model:
         if isinstance(self.denoiser, Conditioned):
             height, width = size or (None, None)
             denoiser = self.denoiser.given(
-                height=height, width=width, boxes=boxes, difficulty=difficulty, corpus=corpus
+                height=height,
+                width=width,
+                boxes=boxes,
+                difficulty=difficulty,
+                corpus=corpus,
+                guidance=guidance,
             )
             if denoiser.conditions == self.denoiser.conditions:
                 return self
@@ -102,30 +107,32 @@ class Model:
             raise MaskobanError(
                 f"model {self.name!r} samples {own} boards, not {other}; model 'any' samples other sizes"
             )
-        if (boxes, difficulty, corpus) != (None, None, None):
+        if (boxes, difficulty, corpus, guidance) != (None, None, None, None):
             raise MaskobanError(f"model {self.name!r} has no conditions; filter its boards instead")
         return self
 
     def conditioned(
-        self, wanted: BoardFilter, size: tuple[int, int] | None = None
+        self, wanted: BoardFilter, size: tuple[int, int] | None = None, guidance: float | None = None
     ) -> tuple[Model, BoardFilter]:
         """The model given what it takes as conditions of a filter and a size, and the filter for the rest.
 
         Difficulty by decomposed effort, or by a reference of one's own, is always a filter.
         """
         if not self.conditional:
-            return self.given(size), wanted
+            return self.given(size, guidance=guidance), wanted
         by_effort = wanted.difficulty_by == "effort" and wanted.quartiles is None
         difficulty = wanted.difficulty if by_effort else None
         left = replace(wanted, boxes=None, difficulty=None if by_effort else wanted.difficulty)
-        return self.given(size, wanted.boxes, difficulty), left
+        return self.given(size, wanted.boxes, difficulty, guidance=guidance), left
 
-    def conditioned_on(self, board: Level | Tokens, wanted: BoardFilter) -> tuple[Model, BoardFilter]:
+    def conditioned_on(
+        self, board: Level | Tokens, wanted: BoardFilter, guidance: float | None = None
+    ) -> tuple[Model, BoardFilter]:
         """:meth:`conditioned` for completions of this board, whose size is the size."""
         model, left = self, wanted
         if self.conditional:
             height, width = board.shape
-            model, left = self.conditioned(wanted, (height, width))
+            model, left = self.conditioned(wanted, (height, width), guidance)
         model.check_completable(board, wanted.boxes)
         return model, left
 
@@ -258,6 +265,7 @@ class Model:
         only_solvable: bool = False,
         difficulty: str | None = None,
         boxes: int | None = None,
+        guidance: float | None = None,
         on_progress: OnProgress | None = None,
     ) -> list[Level]:
         """``n`` boards as levels, each titled with its number in the seed's sequence.
@@ -266,9 +274,9 @@ class Model:
         ``boxes``), the solver judges finished boards, and the first ``n`` boards of the sequence that match are kept.
 
         For a conditional model (:meth:`given`) ``size`` (height, width), ``boxes`` and ``difficulty`` are conditions,
-        and only ``only_solvable`` filters.
+        and only ``only_solvable`` filters; ``guidance`` says how much the difficulty counts (3 obeys it much better).
         """
-        model, wanted = self.conditioned(BoardFilter(only_solvable, difficulty, boxes), size)
+        model, wanted = self.conditioned(BoardFilter(only_solvable, difficulty, boxes), size, guidance)
         return [level for _, level in model.stream(n, seed, sampler, wanted, on_progress=on_progress)]
 
     def complete(
@@ -281,6 +289,7 @@ class Model:
         only_solvable: bool = False,
         difficulty: str | None = None,
         boxes: int | None = None,
+        guidance: float | None = None,
         on_progress: OnProgress | None = None,
     ) -> list[Level]:
         """``n`` completions of the masked (``?``) cells of a board; given cells never change.
@@ -288,7 +297,7 @@ class Model:
         Filters and conditions are those of :meth:`generate`; a conditional model completes boards of any size in its
         range. ``best`` is without the critic here, which compares whole boards.
         """
-        model, wanted = self.conditioned_on(board, BoardFilter(only_solvable, difficulty, boxes))
+        model, wanted = self.conditioned_on(board, BoardFilter(only_solvable, difficulty, boxes), guidance)
         found = model.stream(n, seed, sampler, wanted, board=board, on_progress=on_progress)
         return [level for _, level in found]
 
