@@ -16,6 +16,7 @@ let events = []; // everything that was heard
 let step = 0, shown = 0; // commits so far, and the one that is shown
 let evaluations = 0; // of one attempt
 let playing = null;
+let first = null; // what model() says, once it is loaded
 
 export function start(parts) {
   does = parts;
@@ -36,8 +37,9 @@ export function start(parts) {
   if (cards.length) show(step);
   stopped();
   addEventListener("pagehide", remember); // perhaps while sampling
-  model().then(({ sizes }) => {
-    for (const field of [form.rows, form.columns, form.boxes]) field.parentElement.hidden = !sizes;
+  model().then((found) => {
+    first = found;
+    for (const field of [form.rows, form.columns, form.boxes]) field.parentElement.hidden = !first.sizes;
     note(form);
   }, () => {});
 }
@@ -47,11 +49,12 @@ export function shownNow() {
   if (recall("watch", null, session) === null && !cards.length && !sampling.running) generate($("watch-form"));
 }
 
-// The size and the number of boxes of a request, where they are not those of the first model.
-function wishes(form, { height, width, sizes }) {
+// The size and the number of boxes of a request, where they are not those of the first model. The fields appear when it is loaded.
+function wishes(form) {
   const wished = {}, size = `${form.rows.value}x${form.columns.value}`;
-  if (sizes && size !== `${height}x${width}`) wished.size = size;
-  if (sizes && form.boxes.value !== "") wished.boxes = Number(form.boxes.value);
+  if (!first?.sizes) return wished;
+  if (size !== `${first.height}x${first.width}`) wished.size = size;
+  if (form.boxes.value !== "") wished.boxes = Number(form.boxes.value);
   return wished;
 }
 
@@ -61,7 +64,7 @@ async function note(form) {
   const facts = (await model())?.samplers.find((each) => each.name === form.sampler.value);
   const changed = Number(form.temperature.value) !== 1 || form.sweeps.value !== "";
   let sentence = "";
-  const { size, boxes } = wishes(form, await model());
+  const { size, boxes } = wishes(form);
   if (size || (boxes && boxes !== 4)) sentence = "The model any draws boards of this kind. It draws a difficulty too, instead of choosing from finished boards.";
   else if (changed) sentence = "With these settings nobody has measured how many boards are solvable.";
   else if (facts?.solvable) {
@@ -80,7 +83,7 @@ async function generate(form) {
   if (Number(form.temperature.value) !== 1) request.temperature = Number(form.temperature.value);
   if (form.sweeps.value !== "") request.sweeps = Number(form.sweeps.value);
   if (form.seed.value !== "") request.seed = Number(form.seed.value);
-  Object.assign(request, wishes(form, await model()));
+  Object.assign(request, wishes(form));
   if (form.keep.value) request.only_solvable = true;
   if (form.keep.value && form.keep.value !== "solvable") request.difficulty = form.keep.value;
   $("generate").textContent = "Sampling…";
