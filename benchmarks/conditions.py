@@ -1,6 +1,6 @@
 """Samples boards of many sizes and wishes from a conditional model, and says how far they are what was asked for.
 
-    python benchmarks/conditions.py MODEL --out boards.npz --boards 1000 --sweeps 1
+    python benchmarks/conditions.py MODEL --out boards.npz --boards 1000 --sweeps 1 --critic
     python benchmarks/conditions.py --judge boards.npz --corpus mix
 
 Sampling needs torch and NumPy alone. The judging needs the native core: it prints a table by size and number of boxes
@@ -55,17 +55,25 @@ def sample(a: argparse.Namespace) -> dict[str, Tokens]:
     from maskoban.diffusion.denoiser import blank_boards
     from maskoban.diffusion.sampler import SamplerConfig
     from maskoban.diffusion.trajectory import sample_boards
-    from maskoban.nn.runtime import load_torch
+    from maskoban.nn.runtime import TorchConditionalCritic, load_torch, load_torch_critic
 
-    model = load_torch(a.model, a.device)[0]
+    model, facts = load_torch(a.model, a.device)
     assert isinstance(model, Conditioned), "expected a conditional model"
+    judge = load_torch_critic(a.model, a.device) if a.critic else None
+    assert judge is None or isinstance(judge, TorchConditionalCritic)
     made = {}
     for key in a.only or [*CELLS, *(f"{key} {word}" for key in WISHED for word in DIFFICULTIES)]:
         start = time.perf_counter()
         denoiser = model.given(**vars(conditions(key)) | {"guidance": a.guidance})
-        config = SamplerConfig(sweeps=a.sweeps)
-        made[key] = sample_boards(denoiser, blank_boards(denoiser, a.boards), a.seed, config).boards
-        print(f"{key}: {a.boards} boards in {time.perf_counter() - start:.1f} s", flush=True)
+        config = SamplerConfig(sweeps=a.sweeps, critic=a.critic)
+        critic = None if judge is None else denoiser.critic(judge)
+        if a.boards <= denoiser.batch and a.device != "cpu":
+            denoiser.overlap = 2  # a batch is filled up in any case: with further attempts of rejected boards
+        empty = blank_boards(denoiser, a.boards)
+        run = sample_boards(denoiser, empty, a.seed, config, critic=critic, bound=facts.get("critic") or 1.0)
+        made[key] = run.boards
+        seconds, attempts = time.perf_counter() - start, run.attempts.mean()
+        print(f"{key}: {a.boards} boards in {seconds:.1f} s, {attempts:.2f} attempts a board", flush=True)
         np.savez_compressed(a.out, **made)
     return made
 
@@ -131,6 +139,7 @@ if __name__ == "__main__":
     parser.add_argument("--only", nargs="+", metavar="WISH", help="such as 8x12x5 or '8x8x3 hard'")
     parser.add_argument("--sweeps", type=int, default=1)
     parser.add_argument("--guidance", type=float, default=1.0)
+    parser.add_argument("--critic", action="store_true", help="reject boards by the model's critic")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--judge", type=Path, metavar="BOARDS", help="judge sampled boards")

@@ -17,7 +17,6 @@ pytest.importorskip("onnx", reason="exporting needs onnx")
 from typer.testing import CliRunner  # noqa: E402
 
 from maskoban.boards import Level  # noqa: E402
-from maskoban.boards.synth import synthesize  # noqa: E402
 from maskoban.boards.tiles import BOX, BOX_ON_GOAL, MASK, WALL  # noqa: E402
 from maskoban.cli.app import app  # noqa: E402
 from maskoban.diffusion import conditions  # noqa: E402
@@ -35,41 +34,15 @@ from maskoban.training.export import TOLERANCE, export  # noqa: E402
 from maskoban.training.mixed import Batch, MixedBatches, MixedCorpus, MixedLoss, Sized, load_mixed  # noqa: E402
 from maskoban.training.options import TrainOptions  # noqa: E402
 from maskoban.training.run import train  # noqa: E402
+from tests.training.small_models import SETTINGS, SIZES, make_corpus, train_conditional  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-SIZES = ((6, 6), (6, 8), (7, 5))
-SETTINGS = {"d": 32, "blocks": 2, "heads": 2, "hidden": 64, "passes": 2, "batch": 32, "precision": "fp32",
-            "diffusion_steps": 120, "warmup": 5, "steps": 120, "learning_rate": 2e-3, "muon_learning_rate": 0.02,
-            "validate_every": 60, "sample_every": 60, "sample_boards": 4}  # fmt: skip
-
-
-def make_corpus(folder: Path, boards_each: int = 120) -> Path:
-    """Boards of three sizes with one or two boxes; half of their difficulties are unknown."""
-    folder.mkdir()
-    for height, width in SIZES:
-        boards = np.concatenate([synthesize(boards_each, height, width, boxes, seed=3) for boxes in (1, 2)])
-        boxes = np.isin(boards, (BOX, BOX_ON_GOAL)).sum((1, 2)).astype(np.uint8)
-        difficulty = np.where(np.arange(len(boards)) % 2, 255, boxes - 1).astype(np.uint8)
-        kind = np.zeros(len(boards), np.uint8)
-        order = np.random.default_rng(0).permutation(len(boards))
-        arrays = {"boards": boards, "boxes": boxes, "difficulty": difficulty, "kind": kind}
-        np.savez(folder / f"{height}x{width}.npz", **{name: each[order] for name, each in arrays.items()})
-    files = {path.name: 2 * boards_each for path in folder.iterdir()}
-    (folder / "corpus.json").write_text(json.dumps({"kinds": ["synth", "boxoban"], "files": files}))
-    return folder
 
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a corpus, a run and its exported model."""
-    place = tmp_path_factory.mktemp("any")
-    corpus = make_corpus(place / "corpus")
-    settings = [f"{name}={value}" for name, value in SETTINGS.items()]
-    train(TrainOptions(preset="any", corpus=str(corpus), out=str(place / "run"), settings=settings,
-                       device="cpu", quiet=True))  # fmt: skip
-    export(place / "run", place / "model")
-    return place
+    return train_conditional(tmp_path_factory.mktemp("any"))
 
 
 @pytest.fixture(scope="module")

@@ -31,7 +31,7 @@ from maskoban.nn.weight_files import load_tensors
 from maskoban.training import __main__ as command
 from maskoban.training import critic as training
 from maskoban.training.critic import (
-    CriticTrainer,
+    TurnedBoards,
     auc,
     calibration,
     cross_entropy,
@@ -233,7 +233,7 @@ def test_what_cannot_be_trained_on_is_an_error(place: Path, tmp_path: Path) -> N
     sentence = f"{tmp_path / 'said.npz'}: its boards had 2 Gibbs sweeps, got --polish 1"
     assert error(samples=tmp_path / "said.npz", polish=1) == sentence
     paper = save_run(tmp_path / "paper", SMALL_PAPER)
-    sentence = "a critic needs a model with the interior network"
+    sentence = "a critic needs a model with the interior or the conditional network"
     assert error(model=paper, samples=str(10**9)) == sentence  # before it samples
 
 
@@ -286,14 +286,14 @@ def test_ctrl_c_keeps_what_was_learned(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    plain, taken = CriticTrainer.batch, itertools.count(1)
+    plain, taken = TurnedBoards.batch, itertools.count(1)
 
-    def pressed(self: CriticTrainer) -> Any:
+    def pressed(self: TurnedBoards) -> Any:
         if next(taken) == 16:
             raise KeyboardInterrupt
         return plain(self)
 
-    monkeypatch.setattr(CriticTrainer, "batch", pressed)
+    monkeypatch.setattr(TurnedBoards, "batch", pressed)
     monkeypatch.setattr(
         command, "parse", lambda *_: options(place, out=tmp_path, samples="40", validate_every=100)
     )

@@ -6,7 +6,7 @@ A conditional model is a network over any number of cells. With its conditions g
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -98,6 +98,14 @@ class ConditionalNet(Protocol):
         ...
 
 
+class ConditionalCritic(Protocol):
+    """A critic that takes positions and conditions beside the tokens."""
+
+    def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Scores of boards: ``tokens`` (n, cells), ``where`` (n, cells) and ``conditions`` (n, 5) to (n,)."""
+        ...
+
+
 class Conditioned:
     """A conditional network with its conditions given: a Denoiser of boards of one size."""
 
@@ -134,12 +142,23 @@ class Conditioned:
     def _evaluate(
         self, tokens: Tokens, cells: NDArray[np.int64], numbers: NDArray[np.int64]
     ) -> NDArray[np.float32]:
-        n = len(tokens)
-        return self.net.evaluate(
-            {
-                "tokens": tokens.astype(np.int64),
-                "cells": np.ascontiguousarray(cells),
-                "where": np.repeat(self._where[None], n, axis=0),
-                "conditions": np.repeat(numbers[None], n, axis=0),
-            }
-        )
+        return self.net.evaluate(self._feed(tokens, numbers) | {"cells": np.ascontiguousarray(cells)})
+
+    def _feed(self, tokens: Tokens, numbers: NDArray[np.int64]) -> dict[str, NDArray[np.int64]]:
+        where, conditions = (np.repeat(each[None], len(tokens), axis=0) for each in (self._where, numbers))
+        return {"tokens": tokens.astype(np.int64), "where": where, "conditions": conditions}
+
+    def critic(self, critic: ConditionalCritic) -> ConditionedCritic:
+        """The critic for boards of these conditions."""
+        return ConditionedCritic(lambda tokens: critic.evaluate(self._feed(tokens, self._numbers)))
+
+
+class ConditionedCritic:
+    """A conditional critic with its conditions given: a Critic of boards of one size."""
+
+    def __init__(self, scores: Callable[[Tokens], NDArray[np.float32]]) -> None:
+        self._scores = scores
+
+    def scores(self, tokens: Tokens) -> NDArray[np.float32]:
+        """Scores of finished boards, (n, interior cells) to (n,)."""
+        return self._scores(tokens)

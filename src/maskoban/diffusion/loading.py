@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from maskoban.boards.tiles import Tokens
 from maskoban.diffusion.conditions import Conditioned, Conditions
-from maskoban.diffusion.denoiser import Critic
 from maskoban.diffusion.sampler import Precision
 from maskoban.errors import MaskobanError
 
@@ -51,10 +50,10 @@ def load(source: str | os.PathLike[str] = "best", device: str = "cpu", threads: 
 
         denoiser = OnnxDenoiser(graph_file(folder), threads)
         int8 = partial(OnnxDenoiser, graph_file(folder, "int8"), threads)
+        critic = _lazy(folder / "critic.onnx", partial(OnnxCritic, folder / "critic.onnx", threads))
         if denoiser.facts.get("corpora") is not None:
             usual = Conditions(denoiser.height, denoiser.width)
-            return Model(Conditioned(denoiser, usual), denoiser.facts, folder, None, int8)
-        critic = _lazy(folder / "critic.onnx", partial(OnnxCritic, folder / "critic.onnx", threads))
+            return Model(Conditioned(denoiser, usual), denoiser.facts, folder, critic, int8)
         return Model(denoiser, denoiser.facts, folder, critic, int8)
     if folder.is_dir() and not any(folder.glob("*.safetensors")):
         raise MaskobanError(f"{source}: not a model; expected model.onnx or a checkpoint in that folder")
@@ -74,21 +73,30 @@ def load(source: str | os.PathLike[str] = "best", device: str = "cpu", threads: 
 class LazyCritic:
     """A critic that is loaded on its first use: most of what a model is used for needs none."""
 
-    def __init__(self, load: Callable[[], Critic]) -> None:
+    def __init__(self, load: Callable[[], Any]) -> None:
         self._load, self._lock = load, Lock()
-        self._critic: Critic | None = None
+        self._critic: Any = None  # a Critic or a ConditionalCritic
 
     def __reduce__(self) -> tuple[Any, ...]:
         return LazyCritic, (self._load,)
 
     def scores(self, tokens: Tokens) -> NDArray[np.float32]:
         """Scores of finished boards."""
+        found: NDArray[np.float32] = self._loaded().scores(tokens)
+        return found
+
+    def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Scores of finished boards, from inputs by name: of a conditional critic."""
+        found: NDArray[np.float32] = self._loaded().evaluate(feed)
+        return found
+
+    def _loaded(self) -> Any:
         with self._lock:
             self._critic = self._critic or self._load()
-        return self._critic.scores(tokens)
+        return self._critic
 
 
-def _lazy(file: Path, load: Callable[[], Critic]) -> Critic | None:
+def _lazy(file: Path, load: Callable[[], Any]) -> LazyCritic | None:
     return LazyCritic(load) if file.is_file() else None
 
 

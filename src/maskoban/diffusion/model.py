@@ -20,7 +20,7 @@ from maskoban._util.progress import OnProgress
 from maskoban.boards import Level
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.completion import check_counts, model_tokens, partial_board
-from maskoban.diffusion.conditions import Conditioned, Conditions
+from maskoban.diffusion.conditions import ConditionalCritic, Conditioned, Conditions
 from maskoban.diffusion.denoiser import Critic, Denoiser, blank_boards, interior_cells
 from maskoban.diffusion.likelihood import cell_probabilities, negative_log_likelihood
 from maskoban.diffusion.sampler import SAMPLERS, AttemptEnd, Commit, SamplerConfig, sample_steps
@@ -48,7 +48,7 @@ class Model:
         denoiser: Denoiser,
         card: dict[str, Any],
         folder: Path | None = None,
-        critic: Critic | None = None,
+        critic: Critic | ConditionalCritic | None = None,
         int8: Callable[[], Any] | None = None,
     ) -> None:
         self.denoiser, self.card, self.folder = denoiser, card, folder
@@ -172,8 +172,8 @@ class Model:
         >>> commit.cell.shape, commit.probabilities.shape
         ((2,), (2, 7))
         """
-        denoiser, config, bound = self._resolved(sampler, start)
-        return sample_steps(denoiser, start, seed, config, numbers, self.critic, bound)
+        denoiser, config, critic, bound = self._resolved(sampler, start)
+        return sample_steps(denoiser, start, seed, config, numbers, critic, bound)
 
     def start(self, n: int, board: Level | Tokens | None = None) -> Tokens:
         """``n`` boards to sample: fully masked ones, or copies of a board with masked (``?``) cells."""
@@ -184,16 +184,21 @@ class Model:
         self.check_completable(board)
         return np.repeat(partial_board(self, board)[None], n, axis=0)
 
-    def _resolved(self, sampler: str | SamplerConfig, start: Tokens) -> tuple[Denoiser, SamplerConfig, float]:
-        """The denoiser, the config and the critic's bound for these boards.
+    def _resolved(
+        self, sampler: str | SamplerConfig, start: Tokens
+    ) -> tuple[Denoiser, SamplerConfig, Critic | None, float]:
+        """The denoiser, the config, the critic and its bound for these boards.
 
-        The critic compares whole boards: none for partly given ones.
+        The critic compares whole boards, sampled without guidance: other boards are sampled without it.
         """
         config = self.sampler(sampler)
         inside = start.reshape(len(start), -1)[:, interior_cells(self.denoiser)]
         if config.critic and not (inside == MASK).all():
             if not isinstance(sampler, str):
                 raise MaskobanError("a critic is for boards sampled from nothing, not for partly given ones")
+            config = config.change(critic=False)
+        told = self.conditions
+        if told is not None and told.difficulty is not None and told.guidance != 1:
             config = config.change(critic=False)
         denoiser, bound = self.denoiser, float(self.card["critic"]) if config.critic else 1.0
         if config.precision == "int8" and self._load_int8 is not None:
@@ -203,7 +208,10 @@ class Model:
             denoiser = self._int8[0]
             if isinstance(self.denoiser, Conditioned):
                 denoiser = Conditioned(self._int8[0], self.denoiser.conditions)
-        return denoiser, config, bound
+        critic: Any = self.critic if config.critic else None
+        if critic is not None and isinstance(self.denoiser, Conditioned):
+            critic = self.denoiser.critic(critic)
+        return denoiser, config, critic, bound
 
     # --- boards -----------------------------------------------------------------------------------------------------
 
@@ -252,8 +260,8 @@ class Model:
         record: bool,
         on_progress: OnProgress | None,
     ) -> Trajectory:
-        denoiser, config, bound = self._resolved(sampler, start)
-        return sample_boards(denoiser, start, seed, config, numbers, self.critic, bound, record, on_progress)
+        denoiser, config, critic, bound = self._resolved(sampler, start)
+        return sample_boards(denoiser, start, seed, config, numbers, critic, bound, record, on_progress)
 
     def generate(
         self,
@@ -359,7 +367,7 @@ class Model:
         """
         start = np.repeat(start, count, axis=0)
         numbers = first + np.arange(count)
-        denoiser, config, _ = self._resolved(sampler, start)
+        denoiser, config, *_ = self._resolved(sampler, start)
         if denoiser.overlap > 1:  # a device that is best used by several threads
             yield numbers, self._sampled(start, seed, config, numbers.tolist(), False, on_progress).boards
             return

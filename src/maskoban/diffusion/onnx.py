@@ -117,6 +117,8 @@ class OnnxDenoiser:
 class OnnxCritic:
     """An exported ``critic.onnx`` as a :class:`~maskoban.diffusion.denoiser.Critic`.
 
+    That of a conditional model is a :class:`~maskoban.diffusion.conditions.ConditionalCritic` instead.
+
     >>> OnnxCritic(Path("critic.onnx")).scores(np.zeros((2, 64), np.uint8)).shape  # doctest: +SKIP
     (2,)
     """
@@ -126,11 +128,15 @@ class OnnxCritic:
         self.facts = self._session.facts
 
     def scores(self, tokens: Tokens) -> NDArray[np.float32]:
-        """Scores of finished boards, (n, interior cells) to (n,).
+        """Scores of finished boards, (n, interior cells) to (n,)."""
+        return self.evaluate({"tokens": tokens.astype(np.int64)})
+
+    def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Scores of finished boards, from the inputs of the graph by name.
 
         Boards are evaluated one by one: matrix products of another size may round differently, and a score must not
         depend on the rest of the batch.
         """
-        if not len(tokens):
+        if not len(feed["tokens"]):
             return np.zeros(0, np.float32)
-        return self._session.run({"tokens": tokens.astype(np.int64)}, len(tokens), at_once=1)
+        return self._session.run(feed, len(feed["tokens"]), at_once=1)

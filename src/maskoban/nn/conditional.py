@@ -13,7 +13,7 @@ network is compiled, only its block is: one small function for each of ``LENGTHS
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -78,9 +78,19 @@ class ConditionalNetwork(TransformerNetwork):
         block: Block | None = None,
     ) -> Tensor:  # fmt: skip
         """``block`` is :meth:`block`, compiled."""
-        block = block or self.block
         assert where is not None, "the conditional network needs the places of the cells"
         assert conditions is not None, "the conditional network needs conditions"
+        x = self.features(tokens, where, conditions, self.matrices(), passes, block)
+        if cells is not None:
+            x = pick(x, cells)
+        return self.logits(x, self.head)
+
+    def features(
+        self, tokens: Tensor, where: Tensor, conditions: Tensor, stacks: Sequence[Tensor],
+        passes: int | None = None, block: Block | None = None,
+    ) -> Tensor:  # fmt: skip
+        """The input of the head, (boards, n, d), with these matrices."""
+        block = block or self.block
         rows = conditions + self.first
         if self.training:  # as in embed: no scatter in the gradient
             one_hot = rows[..., None] == torch.arange(len(self.condition), device=rows.device)
@@ -98,12 +108,9 @@ class ConditionalNetwork(TransformerNetwork):
         for run in range(passes or self.passes):
             if run and self.gain is not None:
                 x = x + given * self.gain.to(x.dtype)
-            for qkv, out, up, down in zip(*(stack.unbind(0) for stack in self.matrices()), strict=True):
+            for qkv, out, up, down in zip(*(stack.unbind(0) for stack in stacks), strict=True):
                 x = block(x, qkv, out, up, down, rotary, there)
-        x = x[:, CONDITIONS:]
-        if cells is not None:
-            x = pick(x, cells)
-        return self.logits(rms_norm(x), self.head)
+        return rms_norm(x[:, CONDITIONS:])
 
     def places(self, where: Tensor) -> Tensor:
         """What is added to each token: four rows, by its distances from the sides of its board."""
@@ -190,17 +197,26 @@ class TorchConditional:
 
     @torch.no_grad()
     def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
-        """Logits of the cells asked for; the last batch is filled up with its first board."""
-        n, cells = feed["tokens"].shape
-        out = np.empty((n, feed["cells"].shape[1], TILES), np.float32)
-        missing = min(length for length in LENGTHS if length >= cells) - cells if self._fill else 0
-        for start in range(0, n, self.batch):
-            rows = np.arange(start, start + self.batch)
-            rows[rows >= n] = start
-            given = {name: torch.from_numpy(array[rows]).to(self.device) for name, array in feed.items()}
-            given["tokens"] = F.pad(given["tokens"], (0, missing), value=WALL)
-            given["where"] = F.pad(given["where"], (0, missing), value=NOWHERE)
-            out[start : start + self.batch] = (
-                self.network(**given, block=self._block)[: n - start].float().cpu().numpy()
-            )
+        """Logits of the cells asked for."""
+        out = np.empty((*feed["cells"].shape, TILES), np.float32)
+        for rows, given in in_batches(feed, self.batch, self.device, self._fill):
+            out[rows] = self.network(**given, block=self._block)[: len(out[rows])].float().cpu().numpy()
         return out
+
+
+def in_batches(
+    feed: Mapping[str, NDArray[np.int64]], batch: int, device: torch.device, fill: bool
+) -> Iterator[tuple[slice, dict[str, Tensor]]]:
+    """The inputs of a network in batches of one size, and which rows they are; with ``fill``, of one of ``LENGTHS``.
+
+    The last batch is filled up with its first board.
+    """
+    n, cells = feed["tokens"].shape
+    missing = min(length for length in LENGTHS if length >= cells) - cells if fill else 0
+    for start in range(0, n, batch):
+        rows = np.arange(start, start + batch)
+        rows[rows >= n] = start
+        given = {name: torch.from_numpy(array[rows]).to(device) for name, array in feed.items()}
+        given["tokens"] = F.pad(given["tokens"], (0, missing), value=WALL)
+        given["where"] = F.pad(given["where"], (0, missing), value=NOWHERE)
+        yield slice(start, start + batch), given

@@ -7,7 +7,7 @@ one size a board's result does not depend on the rest of its batch.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from queue import SimpleQueue
@@ -25,7 +25,7 @@ from maskoban.diffusion.conditions import Conditioned, Conditions
 from maskoban.diffusion.schedule import Schedule
 from maskoban.errors import MaskobanError
 from maskoban.nn.attention import compile_mix_first
-from maskoban.nn.conditional import ConditionalNetwork, TorchConditional
+from maskoban.nn.conditional import ConditionalNetwork, TorchConditional, in_batches
 from maskoban.nn.critic import CriticNetwork, load_critic
 from maskoban.nn.networks import InteriorNetwork, Network, build_network
 from maskoban.nn.self_test import kernel_self_test
@@ -57,11 +57,13 @@ def make_denoiser(
     return TorchDenoiser(network, steps, batch, compiled, schedule)
 
 
-def load_torch_critic(folder: Path, device: str) -> TorchCritic:
+def load_torch_critic(folder: Path, device: str) -> TorchCritic | TorchConditionalCritic:
     """The critic beside the model in ``folder``, on ``device`` and in the precision of :func:`load_torch`."""
     base, *_ = _load_network(folder, device)
     critic, _ = load_critic(base, folder / "critic.safetensors")
     on_cuda = device.startswith("cuda")
+    if isinstance(base, ConditionalNetwork):
+        return TorchConditionalCritic(critic, 512 if on_cuda else 16, compiled=on_cuda)
     return TorchCritic(critic, 512 if on_cuda else 64, compiled=on_cuda)
 
 
@@ -214,6 +216,8 @@ class TorchCritic:
 
     @torch.no_grad()
     def __init__(self, critic: CriticNetwork, batch: int = 64, compiled: bool = False) -> None:
+        assert isinstance(critic.base, InteriorNetwork)
+        assert critic.turns is not None
         self.batch, self.device = batch, critic.bias.device
         self._base = critic.base
         self._stacks = [stack.to(critic.base.dtype) for stack in critic.stacks()]
@@ -238,4 +242,25 @@ class TorchCritic:
             x[: len(part)] = part
             scored = self._forward(torch.from_numpy(x).to(self.device))[: len(part)]
             result[start : start + len(part)] = scored.cpu().numpy()
+        return result
+
+
+class TorchConditionalCritic:
+    """The critic of a conditional network as a ``ConditionalCritic``, in batches of one size."""
+
+    @torch.no_grad()
+    def __init__(self, critic: CriticNetwork, batch: int = 16, compiled: bool = False) -> None:
+        assert isinstance(critic.base, ConditionalNetwork)
+        self.batch, self.device, self._critic = batch, critic.bias.device, critic
+        self._stacks = [stack.to(critic.base.dtype) for stack in critic.stacks()]
+        self._fill = self.device.type == "cuda"
+        self._block = torch.compile(critic.base.block, dynamic=False) if compiled else None
+
+    @torch.no_grad()
+    def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Scores of finished boards, from the network's inputs by name."""
+        result = np.empty(len(feed["tokens"]), np.float32)
+        for rows, given in in_batches(feed, self.batch, self.device, self._fill):
+            found = self._critic(**given, block=self._block, stacks=self._stacks)
+            result[rows] = found[: len(result[rows])].cpu().numpy()
         return result

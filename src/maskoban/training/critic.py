@@ -6,6 +6,7 @@ Half of every batch are boards of the corpus, half are samples, each turned by a
 given. It learns to tell them apart by cross-entropy, so its score estimates the log density ratio (``nn/critic.py``).
 Samples are made as the model samples, but without a critic: one cell a step, then its Gibbs sweeps. The critic with the
 lowest held-out loss is saved; one that overfits the corpus gets worse there. No solver is involved.
+``training/conditional_critic.py`` has the boards for the critic of a conditional model.
 """
 
 from __future__ import annotations
@@ -15,8 +16,9 @@ import json
 import math
 import sys
 import time
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -36,6 +38,7 @@ from maskoban.diffusion.denoiser import blank_boards, interior
 from maskoban.diffusion.sampler import SamplerConfig
 from maskoban.diffusion.trajectory import sample_boards
 from maskoban.errors import MaskobanError
+from maskoban.nn.conditional import ConditionalNetwork
 from maskoban.nn.critic import CriticNetwork, fingerprint
 from maskoban.nn.networks import InteriorNetwork
 from maskoban.nn.runtime import TorchDenoiser, default_device, load_torch
@@ -67,11 +70,13 @@ def train_critic(options: CriticOptions) -> float:
     if (out / FILE).is_file():
         raise MaskobanError(f"{out}: holds a critic already; give another --out")
     denoiser, facts = load_torch(named_folder(options.model), options.device or default_device())
-    _base(denoiser)  # before the sampling, which takes long
-    assert isinstance(denoiser, TorchDenoiser)
-    real, held = (
-        interior(load(file), denoiser, file, "the model") for file in (options.corpus, options.held_out)
-    )
+    if isinstance(denoiser, Conditioned):
+        from maskoban.training.conditional_critic import conditional_trainer
+
+        return conditional_trainer(denoiser.net, options, facts.get("polish", 0)).run()
+    base = _base(denoiser)  # before the sampling, which takes long
+    held_out = options.held_out or "boxoban-medium-valid"
+    real, held = (interior(load(file), denoiser, file, "the model") for file in (options.corpus, held_out))
     boards, polish = samples_of(denoiser, options, facts.get("polish", 0))
     if options.boards_out is not None:
         with atomic_file(options.boards_out) as file:
@@ -79,7 +84,11 @@ def train_critic(options: CriticOptions) -> float:
     sampled = interior(boards, denoiser, options.samples, "the model")
     n = min(options.held_out_boards, len(held), len(sampled) // 5)
     options = dataclasses.replace(options, polish=polish)
-    return CriticTrainer(denoiser, real, sampled[:-n], held[:n], sampled[-n:], options).run()
+    both = TurnedBoards(base, options.batch, real, sampled[:-n], held[:n], sampled[-n:])
+    kernel_self_test(base, options.batch, backward=True)
+    critic = new_critic(base, options)
+    forward = compiled(critic) if denoiser.device.type == "cuda" else critic
+    return CriticTrainer(critic, forward, both, options).run()
 
 
 def samples_of(denoiser: TorchDenoiser, options: CriticOptions, own: int) -> tuple[Tokens, int]:
@@ -131,41 +140,80 @@ def _check_enough(count: int, source: str) -> None:
         raise MaskobanError(f"{source}: expected at least 5 boards, a fifth to hold out; got {count}")
 
 
-def _base(denoiser: TorchDenoiser | Conditioned) -> InteriorNetwork:
-    if not (isinstance(denoiser, TorchDenoiser) and isinstance(denoiser.network, InteriorNetwork)):
-        raise MaskobanError("a critic needs a model with the interior network")
+def _base(denoiser: TorchDenoiser) -> InteriorNetwork:
+    if not isinstance(denoiser.network, InteriorNetwork):
+        raise MaskobanError("a critic needs a model with the interior or the conditional network")
     return denoiser.network
 
 
+class BothKinds(Protocol):
+    """The boards a critic learns to tell apart: of the corpus, and sampled."""
+
+    def batch(self) -> tuple[dict[str, Tensor], Tensor]:
+        """The critic's inputs for a batch of both kinds, and 1 for each that is of the corpus, 0 for a sample."""
+        ...
+
+    def held_out(self) -> tuple[Iterator[HeldOut], Iterator[HeldOut]]:
+        """The held-out boards of both kinds, in batches of one size."""
+        ...
+
+
+#: The critic's inputs for a batch, and how many of its boards count; the last batch is filled up.
+HeldOut = tuple[dict[str, Tensor], int]
+
+
+class TurnedBoards:
+    """Boards of one size, (n, cells) tokens, each turned by a random symmetry in training."""
+
+    def __init__(
+        self, base: InteriorNetwork, batch: int, real: Tokens, sampled: Tokens, held_real: Tokens, held_sampled: Tokens
+    ) -> None:  # fmt: skip
+        device = base.head.device
+        self._real, self._sampled = (torch.from_numpy(boards).to(device) for boards in (real, sampled))
+        self._held = held_real, held_sampled
+        self._tables = torch.from_numpy(turning_tables(base.rows, base.columns)).to(device)
+        self._turns = torch.nonzero(self._tables[:, 0] >= 0)[:, 0]
+        self._size, self._device = batch, device
+        self._is_real = (torch.arange(batch, device=device) < batch // 2).float()
+
+    def batch(self) -> tuple[dict[str, Tensor], Tensor]:
+        size, device = self._size, self._device
+        real = self._real[torch.randint(len(self._real), (size // 2,), device=device)]
+        sampled = self._sampled[torch.randint(len(self._sampled), (size - size // 2,), device=device)]
+        turn = self._turns[torch.randint(len(self._turns), (size,), device=device)]
+        tokens = torch.cat([real, sampled]).long().gather(1, self._tables[turn])
+        return {"tokens": tokens, "turn": turn}, self._is_real
+
+    def held_out(self) -> tuple[Iterator[HeldOut], Iterator[HeldOut]]:
+        real, sampled = self._held
+        return self._in_batches(real), self._in_batches(sampled)
+
+    def _in_batches(self, boards: Tokens) -> Iterator[HeldOut]:
+        turn = torch.zeros(self._size, dtype=torch.int64, device=self._device)
+        for start in range(0, len(boards), self._size):
+            part = torch.from_numpy(boards[start : start + self._size]).long()
+            filled = torch.cat([part, part[:1].expand(self._size - len(part), -1)])
+            yield {"tokens": filled.to(self._device), "turn": turn}, len(part)
+
+
+def new_critic(base: InteriorNetwork | ConditionalNetwork, options: CriticOptions) -> CriticNetwork:
+    """A critic of this network, from the options' seed."""
+    torch.manual_seed(options.seed)
+    return CriticNetwork(base, options.rank).to(base.head.device)
+
+
 class CriticTrainer:
-    """Trains a critic of the denoiser on boards of the corpus and on samples, (n, cells) tokens each."""
+    """Trains a critic; ``forward`` is the critic, or a compiled one, as a function of a batch's inputs."""
 
-    def __init__(self, denoiser: TorchDenoiser, real: Tokens, sampled: Tokens, held_real: Tokens, held_sampled: Tokens,
-                 options: CriticOptions) -> None:  # fmt: skip
-        base = _base(denoiser)
-        self.options, self.out, self.device = options, Path(options.out), denoiser.device
-        torch.manual_seed(options.seed)
-        self.critic = CriticNetwork(base, options.rank).to(self.device)
-        kernel_self_test(base, options.batch, backward=True)
-        self.real, self.sampled = (torch.from_numpy(boards).to(self.device) for boards in (real, sampled))
-        self.held = held_real, held_sampled
-        self.tables = torch.from_numpy(turning_tables(base.rows, base.columns)).to(self.device)
-        self.turns = torch.nonzero(self.tables[:, 0] >= 0)[:, 0]
-        on_cuda = self.device.type == "cuda"
+    def __init__(
+        self, critic: CriticNetwork, forward: Callable[..., Tensor], boards: BothKinds, options: CriticOptions
+    ) -> None:
+        self.critic, self.forward, self.boards, self.options = critic, forward, boards, options
+        self.out, self.device = Path(options.out), critic.bias.device
         self.optimizer = torch.optim.AdamW(
-            [p for p in self.critic.parameters() if p.requires_grad], options.learning_rate, (0.9, 0.98),
-            weight_decay=options.weight_decay, fused=on_cuda,
+            [p for p in critic.parameters() if p.requires_grad], options.learning_rate, (0.9, 0.98),
+            weight_decay=options.weight_decay, fused=self.device.type == "cuda",
         )  # fmt: skip
-        self.forward = compiled(self.critic) if on_cuda else self.critic
-        self.kind = (torch.arange(options.batch, device=self.device) < options.batch // 2).float()
-
-    def batch(self) -> tuple[Tensor, Tensor]:
-        """Turned boards, real ones first, and the symmetry of each."""
-        size, device = self.options.batch, self.device
-        real = self.real[torch.randint(len(self.real), (size // 2,), device=device)]
-        sampled = self.sampled[torch.randint(len(self.sampled), (size - size // 2,), device=device)]
-        turn = self.turns[torch.randint(len(self.turns), (size,), device=device)]
-        return torch.cat([real, sampled]).long().gather(1, self.tables[turn]), turn
 
     def run(self) -> float:
         """Train for the time given, save the best critic, and return its held-out cross-entropy (ln 2 is chance)."""
@@ -196,8 +244,8 @@ class CriticTrainer:
         return best
 
     def train_step(self) -> Tensor:
-        boards, turn = self.batch()
-        loss = F.binary_cross_entropy_with_logits(self.forward(boards, turn), self.kind)
+        inputs, is_real = self.boards.batch()
+        loss = F.binary_cross_entropy_with_logits(self.forward(**inputs), is_real)
         self.optimizer.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         with defer_interrupt():
@@ -205,16 +253,9 @@ class CriticTrainer:
         return loss.detach()
 
     @torch.no_grad()
-    def scores(self, boards: Tokens) -> NDArray[np.float32]:
-        """Scores of (n, cells) boards, not turned, in batches of one size."""
-        size, result = self.options.batch, []
-        turn = torch.zeros(size, dtype=torch.int64, device=self.device)
-        for start in range(0, len(boards), size):
-            part = torch.from_numpy(boards[start : start + size]).long()
-            n = len(part)
-            part = torch.cat([part, part[:1].expand(size - n, -1)]).to(self.device)
-            result.append(self.forward(part, turn)[:n].float().cpu().numpy())
-        return np.concatenate(result)
+    def scores(self, batches: Iterable[HeldOut]) -> NDArray[np.float32]:
+        """Scores of held-out boards."""
+        return np.concatenate([self.forward(**inputs)[:n].float().cpu().numpy() for inputs, n in batches])
 
     def validate(self, step: int, train_loss: float, best: float) -> float:
         """The held-out loss with calibrated scores; the critic is saved where it is the best so far.
@@ -222,7 +263,7 @@ class CriticTrainer:
         A calibration with a negative slope means that nothing is learned yet.
         """
         self.critic.eval()
-        real, sampled = (self.scores(boards) for boards in self.held)
+        real, sampled = (self.scores(batches) for batches in self.boards.held_out())
         uncalibrated = cross_entropy(real, sampled)
         slope, shift = calibration(real, sampled)
         real, sampled = slope * real + shift, slope * sampled + shift

@@ -37,7 +37,7 @@ from maskoban.errors import MaskobanError
 from maskoban.nn.conditional import ConditionalNetwork, TorchConditional
 from maskoban.nn.critic import CriticNetwork, fingerprint, load_critic
 from maskoban.nn.networks import InteriorNetwork, Network, build_network
-from maskoban.nn.runtime import TorchDenoiser
+from maskoban.nn.runtime import TorchConditionalCritic, TorchDenoiser
 from maskoban.nn.weight_files import (
     dequantize,
     half,
@@ -221,7 +221,7 @@ def _check(network: Network, steps: int, path: Path) -> None:
     rng = np.random.default_rng(0)
     if isinstance(network, ConditionalNetwork):
         nets: tuple[ConditionalNet, ...] = OnnxDenoiser(path), TorchConditional(network, steps)
-        for size in ((network.height, network.width), (6, 8), (9, 5)):
+        for size in _sizes(network):
             one, other = (Conditioned(net, Conditions(*size, boxes=2)) for net in nets)
             cells = np.tile(np.arange((size[0] - 2) * (size[1] - 2)), (3, 1))
             tokens = rng.integers(0, MASK + 1, cells.shape).astype(np.uint8)
@@ -236,10 +236,22 @@ def _check(network: Network, steps: int, path: Path) -> None:
         _compare(found, TorchDenoiser(network, steps, batch=n).logits(tokens, t, cells), path)
 
 
+def _sizes(network: ConditionalNetwork) -> list[tuple[int, int]]:
+    """The sizes of board that the graphs of a conditional network are compared for."""
+    return [(network.height, network.width), (6, 8), (9, 5)]
+
+
 @torch.no_grad()
 def _check_critic(critic: CriticNetwork, path: Path) -> None:
     """Compare the critic's graph with torch, on finished boards and, to cover every token, on masked ones."""
     rng, exported = np.random.default_rng(0), OnnxCritic(path)
+    if isinstance(network := critic.base, ConditionalNetwork):
+        net, judge = TorchConditional(network, 1), TorchConditionalCritic(critic)
+        for size in _sizes(network):
+            told = Conditioned(net, Conditions(*size, boxes=2))
+            boards = rng.integers(0, MASK + 1, (3, (size[0] - 2) * (size[1] - 2))).astype(np.uint8)
+            _compare(told.critic(exported).scores(boards), told.critic(judge).scores(boards), path)
+        return
     for n, tiles in ((1, MASK), (5, MASK), (4, MASK + 1)):
         tokens = rng.integers(0, tiles, (n, critic.base.cells)).astype(np.uint8)
         _compare(exported.scores(tokens), critic(torch.from_numpy(tokens).long()).numpy(), path)

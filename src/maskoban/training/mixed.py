@@ -166,6 +166,10 @@ class MixedBatches:
         tokens[:, : inside.shape[1]], where[:, : inside.shape[1]] = inside, positions(height, width)
         return tokens, where, sized.conditions
 
+    def __len__(self) -> int:
+        """The number of batches of an epoch."""
+        return len(self._batches)
+
     def __call__(self, step: int) -> Batch:
         epoch, place = divmod(step, len(self._batches))
         if epoch != self._epoch:

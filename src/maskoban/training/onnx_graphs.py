@@ -36,6 +36,13 @@ from maskoban.nn.weight_files import SCALE, read_header
 #: The first opset with the norm, the rotation and the attention as operators, and its file format.
 OPSET, FORMAT = 23, 11
 
+#: The inputs of a conditional network beside the cells that are asked for, with their shapes.
+CONDITIONAL_INPUTS: dict[str, tuple[str | int, ...]] = {
+    "tokens": ("boards", "all"),
+    "where": ("boards", "all"),
+    "conditions": ("boards", CONDITIONS),
+}
+
 #: The types of stored tensors.
 _TYPES = {"F16": TensorProto.FLOAT16, "BF16": TensorProto.BFLOAT16, "I8": TensorProto.INT8}
 
@@ -58,11 +65,7 @@ def network_graph(network: Network, weights: Path, precision: Precision = "fp32"
             for i in range(len(network.qkv))
         ]
         if isinstance(network, ConditionalNetwork):
-            inputs |= {
-                "tokens": ("boards", "all"),
-                "where": ("boards", "all"),
-                "conditions": ("boards", CONDITIONS),
-            }
+            inputs |= CONDITIONAL_INPUTS
             x = _features(g, network, _conditional_input(g, network), blocks, "cells")
         else:
             x = _features(g, network, _interior_input(g, network, _places(g, network)), blocks, "cells")
@@ -124,13 +127,18 @@ def critic_graph(critic: CriticNetwork, weights: Path, added: Path) -> onnx.Mode
             *(g("Gather", qkv, g.constant(j)) for j in range(3)), *(merged(name, i) for name in STACKS[1:])
         )
 
-    place = g("Add", _places(g, n), g.weight("critic.turns", 0))
-    x = _features(g, n, _interior_input(g, n, place), [block(i) for i in range(len(n.qkv))])
-    mean = g("ReduceMean", g("Reshape", x, g.constant([-1, n.cells, n.d])), g.constant([1]), keepdims=0)
+    inputs: dict[str, tuple[str | int, ...]] = {"tokens": ("boards", n.cells)}
+    if isinstance(n, ConditionalNetwork):
+        given, inputs = _conditional_input(g, n), dict(CONDITIONAL_INPUTS)
+    else:
+        given = _interior_input(g, n, g("Add", _places(g, n), g.weight("critic.turns", 0)))
+    x = _features(g, n, given, [block(i) for i in range(len(n.qkv))])
+    cells = g("Reshape", x, given.shape)
+    if given.first:
+        cells = g("Slice", cells, *(g.constant([i]) for i in (given.first, 1 << 30, 1)))
+    mean = g("ReduceMean", cells, g.constant([1]), keepdims=0)
     y = g("ReduceSum", g("Mul", mean, g.weight("critic.head")), g.constant([1]), keepdims=0)
-    return g.finish(
-        {"tokens": ("boards", n.cells)}, "scores", ("boards",), g("Add", y, g.weight("critic.bias"))
-    )
+    return g.finish(inputs, "scores", ("boards",), g("Add", y, g.weight("critic.bias")))
 
 
 class Block(NamedTuple):

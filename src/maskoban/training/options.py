@@ -88,7 +88,10 @@ class CriticOptions:
 
     model: str = _option("Model to judge: a shipped name, the folder of an exported model, or a run.", "best")
     corpus: str = _option("Boards the model was trained on.", "boxoban-medium-train")
-    held_out: str = _option("Boards the model was not trained on.", "boxoban-medium-valid")
+    held_out: str | None = _option(
+        "Boards the model was not trained on.",
+        shown="boxoban-medium-valid; of a model with conditions: the last tenth of the corpus",
+    )
     out: str = _option("Folder of the run: critic, log, held-out scores.", "runs/critic")
     samples: str = _option("How many boards to sample from the model, or a file of sampled boards.", "200000")
     boards_out: str | None = _option("Save the sampled boards: an .npz for --samples.", shown="not saved")

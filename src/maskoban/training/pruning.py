@@ -48,6 +48,7 @@ def idle_units(
             torch.where(masked, MASK, whole), network.places(), network.matrices(), hidden=hidden
         )
         if critic is not None:
+            assert critic.turns is not None
             network.features(whole, network.places() + critic.turns[0], critic.stacks(), hidden=hidden)
         opened = torch.stack([h.flatten(0, -2).amax(0) > 0 for h in hidden])
         idle &= ~opened.view(-1, *idle.shape).any(0).cpu()
