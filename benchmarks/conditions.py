@@ -40,7 +40,7 @@ def conditions(key: str) -> Conditions:
     """What "10x10x4 boxoban hard" wishes.
 
     >>> conditions("8x12x5 hard")
-    Conditions(height=8, width=12, boxes=5, difficulty='hard', corpus=None)
+    Conditions(height=8, width=12, boxes=5, difficulty='hard', corpus=None, guidance=3.0)
     """
     found = _KEY.fullmatch(key)
     assert found is not None, key
@@ -138,7 +138,7 @@ if __name__ == "__main__":
     parser.add_argument("--boards", type=int, default=1000)
     parser.add_argument("--only", nargs="+", metavar="WISH", help="such as 8x12x5 or '8x8x3 hard'")
     parser.add_argument("--sweeps", type=int, default=1)
-    parser.add_argument("--guidance", type=float, default=1.0)
+    parser.add_argument("--guidance", type=float, default=3.0)
     parser.add_argument("--critic", action="store_true", help="reject boards by the model's critic")
     parser.add_argument("--seed", type=int, default=11)
     parser.add_argument("--device", default="cpu")

@@ -121,7 +121,7 @@ def test_guidance_moves_the_logits_away_from_those_without_the_difficulty(model:
         given = model.given(size=(6, 6), boxes=1, **conditions)
         return given.denoiser.logits(tokens, t, cells)
 
-    without, wished, guided = logits(), logits(difficulty="hard"), logits(difficulty="hard", guidance=3)
+    without, wished, guided = logits(), logits(difficulty="hard", guidance=1), logits(difficulty="hard")
     assert np.abs(wished - without).max() > 0
     np.testing.assert_allclose(guided, without + 3 * (wished - without), rtol=1e-5, atol=1e-5)
     assert (logits(guidance=3) == without).all()  # there is no difficulty to obey

@@ -113,7 +113,7 @@ def test_it_learns_to_tell_samples_from_the_corpus(place: Path) -> None:
         assert 30 < len(scores["sampled"]) <= 60  # a tenth
 
 
-@pytest.mark.parametrize("size", [*SIZES, (9, 11)])
+@pytest.mark.parametrize("size", [*SIZES, (9, 11), (16, 16)])
 def test_scores_are_the_same_on_both_runtimes_and_in_any_batch(place: Path, size: tuple[int, int]) -> None:
     boards = np.random.default_rng(0).integers(0, 5, (9, (size[0] - 2) * (size[1] - 2))).astype(np.uint8)
     exported = load(place / "judged").given(size, 2)
@@ -150,11 +150,26 @@ def test_by_default_boards_are_rejected_by_the_critic_and_do_not_depend_on_the_b
     ).all()
 
 
-def test_boards_with_guidance_and_partly_given_ones_are_sampled_without_the_critic(model: Model) -> None:
-    guided = model.given((6, 8), 2, difficulty="hard", guidance=3)
-    assert (guided.sample(4, 5) == guided.sample(4, 5, guided.sampler("best", critic=False))).all()
+def test_a_partly_given_board_is_completed_without_the_critic(model: Model) -> None:
     start = Level.parse("########\n#??????#\n#??????#\n#@?????#\n#??????#\n########")
-    assert model.complete(start, 2, seed=1)[0].shape == (6, 8)
+    plain = model.sampler("best", critic=False)
+    assert model.complete(start, 2, seed=1) == model.complete(start, 2, seed=1, sampler=plain)
+
+
+def test_the_rank_can_be_cut_where_the_rest_counts_little(model: Model, place: Path, tmp_path: Path) -> None:
+    boards = model.given((6, 8), 2).sample(40, 1, "plain")[:, 1:-1, 1:-1].reshape(40, -1)
+    scores = []
+    for rank in (4, 3, 1):
+        export(place / "model", tmp_path / str(rank), critic=place / "critic", critic_rank=rank)
+        told = load(tmp_path / str(rank)).given((6, 8), 2)
+        assert isinstance(told.denoiser, Conditioned)
+        scores.append(told.denoiser.critic(told.critic).scores(boards))  # type: ignore[arg-type]
+    off = [float(np.abs(each - scores[0]).max()) for each in scores]
+    assert off[0] == 0 < off[1] < off[2]
+    sizes = [(tmp_path / rank / "critic.safetensors").stat().st_size for rank in ("4", "3", "1")]
+    assert sizes == sorted(sizes, reverse=True)
+    with pytest.raises(MaskobanError, match="the critic's rank: expected a critic and a rank of at least 1"):
+        export(place / "model", tmp_path / "none", critic_rank=2)
 
 
 def test_a_model_exported_again_keeps_its_critic(place: Path, tmp_path: Path) -> None:

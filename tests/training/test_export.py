@@ -503,7 +503,9 @@ def test_what_is_no_critic_of_the_model_is_refused_before_anything_is_written(
     for cutoff in (0.0, -1.0, float("nan"), float("inf")):
         with pytest.raises(MaskobanError, match="cutoff: expected a number above 0"):
             export(small, out, critic=critic_of(small), cutoff=cutoff)
-    with pytest.raises(MaskobanError, match="expected an interior or a conditional network for a critic, got PaperNetwork"):
+    with pytest.raises(
+        MaskobanError, match="expected an interior or a conditional network for a critic, got PaperNetwork"
+    ):
         export(save_run(tmp_path / "paper", SMALL_PAPER), out, critic=critic_of(small))
     assert not out.exists()
 

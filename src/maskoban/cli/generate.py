@@ -72,7 +72,7 @@ def generate(
     Examples:
       maskoban generate -n 9 --seed 7
       maskoban generate -n 100 --difficulty hard --out hard.sok
-      maskoban generate --size 8x12 --boxes 5 --difficulty hard --guidance 3
+      maskoban generate --size 8x12 --boxes 5 --difficulty hard
       maskoban generate -n 100 --sampler fast --precision int8
       maskoban generate --picture boards.png --animate denoise.gif
       maskoban generate -n 1000 --json | jq -r 'select(.pushes > 40).board + "\\n"'

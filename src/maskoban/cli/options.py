@@ -52,8 +52,8 @@ Size = Annotated[
 Guidance = Annotated[
     float | None,
     typer.Option(
-        min=0, max=20, show_default="1",
-        help="How much --difficulty counts for a conditional model: 3 obeys it better, in twice the time.",
+        min=0, max=20, show_default="3",
+        help="How much --difficulty counts for a conditional model: with 1 it is obeyed less, in half the time.",
     ),
 ]  # fmt: skip
 Device = Annotated[str, typer.Option(help="Where the network runs: cpu, or cuda (needs torch).")]

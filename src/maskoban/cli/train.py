@@ -120,6 +120,14 @@ def export(
             help="Accept a board with probability min(1, exp(score) / C).",
         ),
     ] = None,
+    critic_rank: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            show_default="as trained",
+            help="Cut the critic's LoRA matrices to this rank: a smaller file.",
+        ),
+    ] = None,
     bits: Annotated[
         int | None, typer.Option(metavar="8|16", show_default="the model's, or 16", help="Bits of a weight.")
     ] = None,
@@ -156,6 +164,8 @@ def export(
     if levels is not None:
         levels = levels[:: max(1, len(levels) // 10_000)]
     with progress_bar("looking for idle units") as on_progress:
-        facts = write_model(run, out, name, polish, critic, critic_cutoff, bits, levels, passes, on_progress)
+        facts = write_model(
+            run, out, name, polish, critic, critic_cutoff, bits, levels, passes, critic_rank, on_progress
+        )
     for key, value in facts.items():
         print(f"{key.replace('_', ' ')}: {value}")

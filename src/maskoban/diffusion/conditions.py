@@ -34,8 +34,9 @@ NOWHERE = GRID * GRID
 class Conditions:
     """What a board is to be. Size is always obeyed; what is None is left to the model.
 
-    ``guidance`` says how much the difficulty counts: logits move this many times as far from those without it
-    (classifier-free guidance). 1 is the model's own distribution; more obeys better, and evaluates the network twice.
+    ``guidance`` says how much a difficulty counts: logits move this many times as far from those without it
+    (classifier-free guidance), which evaluates the network twice. 1 is the model's own distribution of such boards, in
+    half the time, but fewer of them are as difficult as wished.
 
     >>> Conditions(8, 12, boxes=5, difficulty="hard").numbers(["synth"])
     [8, 12, 5, 3, 0]
@@ -46,7 +47,7 @@ class Conditions:
     boxes: int | None = None
     difficulty: str | None = None
     corpus: str | None = None
-    guidance: float = 1.0
+    guidance: float = 3.0
 
     def __post_init__(self) -> None:
         for name, side in (("height", self.height), ("width", self.width)):
@@ -126,7 +127,7 @@ class Conditioned:
         """The same network with other conditions; None leaves a condition as it is.
 
         >>> Conditioned(net).given(height=8, boxes=2).conditions  # doctest: +SKIP
-        Conditions(height=8, width=10, boxes=2, difficulty=None, corpus=None, guidance=1.0)
+        Conditions(height=8, width=10, boxes=2, difficulty=None, corpus=None, guidance=3.0)
         """
         changes = {name: value for name, value in conditions.items() if value is not None}
         return Conditioned(self.net, replace(self.conditions, **changes))

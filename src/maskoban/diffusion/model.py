@@ -189,16 +189,13 @@ class Model:
     ) -> tuple[Denoiser, SamplerConfig, Critic | None, float]:
         """The denoiser, the config, the critic and its bound for these boards.
 
-        The critic compares whole boards, sampled without guidance: other boards are sampled without it.
+        The critic compares whole boards: none for partly given ones.
         """
         config = self.sampler(sampler)
         inside = start.reshape(len(start), -1)[:, interior_cells(self.denoiser)]
         if config.critic and not (inside == MASK).all():
             if not isinstance(sampler, str):
                 raise MaskobanError("a critic is for boards sampled from nothing, not for partly given ones")
-            config = config.change(critic=False)
-        told = self.conditions
-        if told is not None and told.difficulty is not None and told.guidance != 1:
             config = config.change(critic=False)
         denoiser, bound = self.denoiser, float(self.card["critic"]) if config.critic else 1.0
         if config.precision == "int8" and self._load_int8 is not None:
@@ -282,7 +279,7 @@ class Model:
         ``boxes``), the solver judges finished boards, and the first ``n`` boards of the sequence that match are kept.
 
         For a conditional model (:meth:`given`) ``size`` (height, width), ``boxes`` and ``difficulty`` are conditions,
-        and only ``only_solvable`` filters; ``guidance`` says how much the difficulty counts (3 obeys it much better).
+        and only ``only_solvable`` filters; ``guidance`` says how much the difficulty counts (3; 1 is twice as fast).
         """
         model, wanted = self.conditioned(BoardFilter(only_solvable, difficulty, boxes), size, guidance)
         return [level for _, level in model.stream(n, seed, sampler, wanted, on_progress=on_progress)]

@@ -193,7 +193,7 @@ class TorchConditional:
         self.network, self.steps, self.batch, self.schedule = network, steps, batch, schedule
         self.corpora, self.device = network.corpora, network.head.device
         self._fill = self.device.type == "cuda"
-        self._block = torch.compile(network.block, dynamic=False) if self._fill and compiled else None
+        self._block = compile_block(network) if self._fill and compiled else None
 
     @torch.no_grad()
     def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:
@@ -202,6 +202,13 @@ class TorchConditional:
         for rows, given in in_batches(feed, self.batch, self.device, self._fill):
             out[rows] = self.network(**given, block=self._block)[: len(out[rows])].float().cpu().numpy()
         return out
+
+
+def compile_block(network: ConditionalNetwork) -> Block:
+    """The network's block, compiled for sampling."""
+    torch._dynamo.config.recompile_limit = 64  # one for each of LENGTHS, the number of boards, and a critic
+    block: Block = torch.compile(network.block, dynamic=False)
+    return block
 
 
 def in_batches(

@@ -90,6 +90,28 @@ class CriticNetwork(nn.Module):
         return {name: value for name, value in self.state_dict().items() if not name.startswith("base.")}
 
 
+@torch.no_grad()
+def cut_rank(critic: CriticNetwork, rank: int) -> None:
+    """Replace the LoRA of each matrix by the nearest one of this rank, where it has a higher one.
+
+    >>> critic = CriticNetwork(InteriorNetwork(blocks=1), rank=8)
+    >>> cut_rank(critic, 2)
+    >>> critic.narrow["out"].shape
+    torch.Size([1, 2, 256])
+    """
+    for name, narrow in critic.narrow.items():
+        wide = critic.wide[name]
+        if narrow.shape[1] <= rank:
+            continue
+        u, s, v = torch.linalg.svd((wide @ narrow).double(), full_matrices=False)
+        root = s[:, :rank].sqrt()
+        new_wide, new_narrow = u[:, :, :rank] * root[:, None], v[:, :rank] * root[:, :, None]
+        new_wide *= wide.ne(0).any(2, keepdim=True)  # exactly zero where it was: units without weights
+        new_narrow *= narrow.ne(0).any(1, keepdim=True)
+        critic.wide[name] = nn.Parameter(new_wide.to(wide.dtype))
+        critic.narrow[name] = nn.Parameter(new_narrow.to(narrow.dtype))
+
+
 def fingerprint(network: Network) -> str:
     """A hash of a network's weights in fp16, the precision of exported models."""
     digest = sha256()

@@ -25,7 +25,7 @@ from maskoban.diffusion.conditions import Conditioned, Conditions
 from maskoban.diffusion.schedule import Schedule
 from maskoban.errors import MaskobanError
 from maskoban.nn.attention import compile_mix_first
-from maskoban.nn.conditional import ConditionalNetwork, TorchConditional, in_batches
+from maskoban.nn.conditional import ConditionalNetwork, TorchConditional, compile_block, in_batches
 from maskoban.nn.critic import CriticNetwork, load_critic
 from maskoban.nn.networks import InteriorNetwork, Network, build_network
 from maskoban.nn.self_test import kernel_self_test
@@ -63,7 +63,7 @@ def load_torch_critic(folder: Path, device: str) -> TorchCritic | TorchCondition
     critic, _ = load_critic(base, folder / "critic.safetensors")
     on_cuda = device.startswith("cuda")
     if isinstance(base, ConditionalNetwork):
-        return TorchConditionalCritic(critic, 512 if on_cuda else 16, compiled=on_cuda)
+        return TorchConditionalCritic(critic, 1024 if on_cuda else 16, compiled=on_cuda)
     return TorchCritic(critic, 512 if on_cuda else 64, compiled=on_cuda)
 
 
@@ -254,7 +254,7 @@ class TorchConditionalCritic:
         self.batch, self.device, self._critic = batch, critic.bias.device, critic
         self._stacks = [stack.to(critic.base.dtype) for stack in critic.stacks()]
         self._fill = self.device.type == "cuda"
-        self._block = torch.compile(critic.base.block, dynamic=False) if compiled else None
+        self._block = compile_block(critic.base) if compiled else None
 
     @torch.no_grad()
     def evaluate(self, feed: Mapping[str, NDArray[np.int64]]) -> NDArray[np.float32]:

@@ -31,11 +31,11 @@ from maskoban._util.progress import OnProgress
 from maskoban._util.signals import defer_interrupt
 from maskoban.boards.tiles import MASK, Tokens
 from maskoban.diffusion.card import Card
-from maskoban.diffusion.conditions import ConditionalNet, Conditioned, Conditions
+from maskoban.diffusion.conditions import MOST_SIDE, ConditionalNet, Conditioned, Conditions
 from maskoban.diffusion.onnx import OnnxCritic, OnnxDenoiser
 from maskoban.errors import MaskobanError
 from maskoban.nn.conditional import ConditionalNetwork, TorchConditional
-from maskoban.nn.critic import CriticNetwork, fingerprint, load_critic
+from maskoban.nn.critic import CriticNetwork, cut_rank, fingerprint, load_critic
 from maskoban.nn.networks import InteriorNetwork, Network, build_network
 from maskoban.nn.runtime import TorchConditionalCritic, TorchDenoiser
 from maskoban.nn.weight_files import (
@@ -66,6 +66,7 @@ def export(
     bits: int | None = None,
     levels: Tokens | None = None,
     passes: int | None = None,
+    critic_rank: int | None = None,
     on_progress: OnProgress | None = None,
 ) -> dict[str, Any]:
     """Write ``model.safetensors``, ``model.onnx`` and ``model.int8.onnx`` into ``out``; returns the metadata.
@@ -75,6 +76,7 @@ def export(
     ``polish``: Gibbs sweeps that the model samples with by default.
     ``critic``: the folder of a critic's run, or a model that has one. Samples are then accepted with probability
     min(1, exp(score) / ``cutoff``); the default cutoff is that of the folder, or 1.
+    ``critic_rank``: cut the LoRA matrices of the critic to this rank, which makes it smaller.
     ``bits``: of a stored weight, 8 or 16.
     ``levels``: boards to prune with; hidden units that never open for them are left out.
     ``passes``: how many times a looped network runs its blocks; as in training by default.
@@ -99,6 +101,10 @@ def export(
         critic = home
     if critic is None and cutoff is not None:
         raise MaskobanError("the critic's cutoff: expected a critic too")
+    if critic_rank is not None and (critic is None or critic_rank < 1):
+        raise MaskobanError(
+            f"the critic's rank: expected a critic and a rank of at least 1, got {critic_rank}"
+        )
     if critic is not None and cutoff is None:
         cutoff = _facts(critic).get("critic", 1.0)
     if passes is not None and preset.passes == 1 and passes > 1:
@@ -124,6 +130,8 @@ def export(
         corpora=preset.corpora or None,
     )
     judge, critic_metadata = (None, {}) if critic is None else load_critic(network, critic / FILE)
+    if judge is not None and critic_rank is not None:
+        cut_rank(judge, critic_rank)
     if levels is not None:
         if not isinstance(network, InteriorNetwork):
             raise MaskobanError(f"pruning: expected the interior network, got {preset.network!r}")
@@ -238,7 +246,7 @@ def _check(network: Network, steps: int, path: Path) -> None:
 
 def _sizes(network: ConditionalNetwork) -> list[tuple[int, int]]:
     """The sizes of board that the graphs of a conditional network are compared for."""
-    return [(network.height, network.width), (6, 8), (9, 5)]
+    return [(network.height, network.width), (6, 8), (9, 5), (MOST_SIDE, MOST_SIDE)]
 
 
 @torch.no_grad()

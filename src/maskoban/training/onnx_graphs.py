@@ -203,7 +203,9 @@ def _features(
     """
     head_width, last = n.d // n.heads, n.passes * len(blocks) - 1
     rows_shape = g.constant([-1, n.d])
-    cos, sin = (g.constant(table, np.float32) for table in n.rotary.cpu())
+    # ONNX Runtime wants as many rows as there are tokens, however few places they name.
+    tables = torch.nn.functional.pad(n.rotary.cpu(), (0, 0, 0, given.first))
+    cos, sin = (g.constant(table, np.float32) for table in tables)
 
     def norm(x: str, width: int = n.d) -> str:
         return g("RMSNormalization", x, g.constant(np.ones(width), np.float32), epsilon=1e-6)
