@@ -91,7 +91,7 @@ def download(
     pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="download")
     done = 0
     try:
-        jobs = [pool.submit(_download_file, file, folder, base_url, stop) for file in files]
+        jobs = [pool.submit(download_file, file, folder, base_url, stop) for file in files]
         for job in as_completed(jobs):
             job.result()
             done += 1
@@ -118,8 +118,8 @@ def downloaded(split: str) -> Path | None:
 
 
 @dataclass(frozen=True)
-class _File:
-    """An entry of the manifest."""
+class File:
+    """A file to download, as a manifest describes it."""
 
     name: str  # "medium/train/000.txt"
     size: int
@@ -135,7 +135,8 @@ class _File:
         return ""
 
 
-def _download_file(file: _File, folder: Path, base_url: str, stop: threading.Event) -> None:
+def download_file(file: File, folder: Path, base_url: str, stop: threading.Event) -> None:
+    """Download a file into a folder, unless it is there already."""
     target = folder / file.name
     with file_errors(target, "read"):
         if target.exists() and not file.problem(target.read_bytes()):
@@ -163,11 +164,11 @@ def _download_file(file: _File, folder: Path, base_url: str, stop: threading.Eve
     raise MaskobanError(f"cannot download {url}: {problem}")
 
 
-def _manifest() -> dict[str, list[_File]]:
+def _manifest() -> dict[str, list[File]]:
     """The files of each split."""
     splits = json.loads(MANIFEST.read_text(encoding="utf-8"))["splits"]
     return {
-        split: [_File(f"{split}/{name}", *entry) for name, entry in files.items()]
+        split: [File(f"{split}/{name}", *entry) for name, entry in files.items()]
         for split, files in splits.items()
     }
 

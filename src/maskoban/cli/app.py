@@ -44,6 +44,7 @@ app.command()(levels.show)
 app.command()(grouped(levels.convert))
 app.command()(grouped(check.check))
 app.command()(studio.studio)
+app.command()(train.fetch)
 app.add_typer(studio.site, name="site")
 app.add_typer(bulk.bulk, name="bulk")
 

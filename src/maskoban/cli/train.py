@@ -94,6 +94,27 @@ def _critic(options: CriticOptions) -> None:
     print(f"held-out cross-entropy {train_critic(options):.4f}")
 
 
+def fetch(
+    name: Annotated[str, typer.Argument(metavar="MODEL", help="Name of the model: any.")],
+    source: Annotated[
+        str, typer.Option("--from", metavar="PLACE", help="A folder with its files, or their address.")
+    ],
+    to: Annotated[Path | None, typer.Option(show_default="the cache", help="Folder for the files.")] = None,
+) -> None:
+    """Get a shipped model that did not come with this package.
+
+    Every file is verified against a list of checksums. Prints the folder. In the
+    cache, every command finds it.
+
+    \b
+    Examples:
+      maskoban fetch any --from maskoban/src/maskoban/weights/any
+    """
+    from maskoban.diffusion.loading import fetch_model
+
+    print(fetch_model(name, source, to))
+
+
 def export(
     run: Annotated[
         str, typer.Argument(metavar="RUN", help="Folder of a training run or of a model, or a shipped name.")

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Mapping
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from threading import Lock
+from threading import Event, Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from maskoban._util.files import file_errors
+from maskoban.boards.download import File, cache_folder, download_file
 from maskoban.boards.tiles import Tokens
 from maskoban.diffusion.conditions import Conditioned, Conditions
 from maskoban.diffusion.sampler import Precision
@@ -23,6 +26,9 @@ if TYPE_CHECKING:
 
 #: The models in the package.
 WEIGHTS = Path(__file__).parents[1] / "weights"
+
+#: Size and SHA-256 of the files of models that a package may come without.
+CHECKSUMS = WEIGHTS / "checksums.json"
 
 #: The files of an exported folder that go to the hub and come from it.
 HUB_FILES = ["model.*", "critic.*", "README.md"]
@@ -101,12 +107,51 @@ def _lazy(file: Path, load: Callable[[], Any]) -> LazyCritic | None:
 
 
 def shipped_models() -> list[str]:
-    """The names of the models in the package.
+    """The names of the models in the package, and of fetched ones.
 
     >>> shipped_models()
     ['any', 'best', 'paper']
     """
-    return sorted(path.parent.name for path in WEIGHTS.glob("*/model.onnx"))
+    return sorted({path.parent.name for place in _places() for path in place.glob("*/model.onnx")})
+
+
+def _places() -> list[Path]:
+    return [WEIGHTS, cache_folder() / "weights"]
+
+
+def fetch_model(name: str, source: str, to: str | Path | None = None) -> Path:
+    """Copy or download the files of a shipped model that this package came without, and verify their checksums.
+
+    ``source`` is a folder or an address with the files, such as src/maskoban/weights/any of the repository. They go to
+    the user's cache, where ``load(name)`` finds them, or to the folder ``to``.
+
+    >>> fetch_model("any", "maskoban/src/maskoban/weights/any")  # doctest: +SKIP
+    PosixPath('/home/ann/.cache/maskoban/weights/any')
+    """
+    known = json.loads(CHECKSUMS.read_text(encoding="utf-8"))
+    if name not in known:
+        raise MaskobanError(f"no model {name!r} to fetch: expected one of {', '.join(known)}")
+    if "://" not in source:
+        if not Path(source).is_dir():
+            raise MaskobanError(f"{source}: expected a folder with the files of the model, or an address")
+        source = Path(source).resolve().as_uri()
+    folder = _places()[1] / name if to is None else Path(to)
+    with file_errors(folder, "written"):
+        folder.mkdir(parents=True, exist_ok=True)
+    for file, (size, checksum) in known[name].items():
+        download_file(File(file, size, 0, checksum), folder, source, Event())
+    return folder
+
+
+def make_checksums() -> str:
+    """The file ``CHECKSUMS`` for the files that are in the package.
+
+    >>> make_checksums() == CHECKSUMS.read_text(encoding="utf-8")
+    True
+    """
+    files = sorted(path for path in (WEIGHTS / "any").iterdir() if path.name != "README.md")
+    entries = {path.name: (path.stat().st_size, sha256(path.read_bytes()).hexdigest()) for path in files}
+    return json.dumps({"any": entries}, indent=1) + "\n"
 
 
 def default_model(
@@ -126,7 +171,9 @@ def shipped_folder(source: object) -> Path | None:
     >>> shipped_folder("./best") is None
     True
     """
-    return WEIGHTS / source if isinstance(source, str) and source in shipped_models() else None
+    if not isinstance(source, str) or source not in shipped_models():
+        return None
+    return next(place / source for place in _places() if graph_file(place / source).is_file())
 
 
 def model_folder(source: str | os.PathLike[str]) -> Path:
@@ -143,6 +190,11 @@ def model_folder(source: str | os.PathLike[str]) -> Path:
         return path.parent if path.name == "model.onnx" else path
     if name.count("/") == 1 and not name.startswith((".", "/", "~")):
         return _downloaded(name)
+    if name in json.loads(CHECKSUMS.read_text(encoding="utf-8")):
+        raise MaskobanError(
+            f"model {name!r} did not come with this package: maskoban fetch {name} --from src/maskoban/weights/{name} "
+            "of the repository"
+        )
     shipped = ", ".join(shipped_models())
     raise MaskobanError(f"no model {name!r}: expected one of {shipped}, a folder or a Hugging Face hub id")
 
@@ -194,3 +246,8 @@ def push_to_hub(model: Model, repo_id: str, private: bool = False) -> str:
     address = str(api.create_repo(repo_id, private=private, exist_ok=True))
     api.upload_folder(repo_id=repo_id, folder_path=model.folder, allow_patterns=HUB_FILES)
     return address
+
+
+if __name__ == "__main__":
+    # python -m maskoban.diffusion.loading writes src/maskoban/weights/checksums.json again.
+    CHECKSUMS.write_text(make_checksums(), encoding="utf-8")
