@@ -48,8 +48,8 @@ def flood_fill(start: Cells, through: Cells) -> Cells:
 def border(tokens: Tokens) -> Cells:
     """The outermost cells of a board.
 
-    >>> border(np.zeros((3, 3), np.uint8)).sum()
-    np.int64(8)
+    >>> int(border(np.zeros((3, 3), np.uint8)).sum())
+    8
     """
     found = np.ones(tokens.shape, np.bool_)
     found[1:-1, 1:-1] = False
@@ -59,8 +59,8 @@ def border(tokens: Tokens) -> Cells:
 def exterior(tokens: Tokens) -> Cells:
     """Floor connected to the edge of the grid and not connected to a player, box or goal: filler.
 
-    >>> exterior(np.array([[1, 1, 1, 1], [1, 0, 0, 0], [1, 0, 2, 0], [1, 0, 0, 0]], np.uint8)).sum()
-    np.int64(7)
+    >>> int(exterior(np.array([[1, 1, 1, 1], [1, 0, 0, 0], [1, 0, 2, 0], [1, 0, 0, 0]], np.uint8)).sum())
+    7
     """
     free = tokens != WALL
     at_edge: Cells = free & border(tokens)

@@ -96,13 +96,13 @@ def build(out: str | os.PathLike[str], say: Say = lambda step: None) -> dict[str
 
     The folder appears when the site is complete. An older site in it is replaced; any other content is refused.
     """
-    if (lack := missing()) is not None:
-        raise MaskobanError(lack)
     target = Path(out).resolve()
     if target.exists() and not (
         target.is_dir() and ((target / "site.json").is_file() or not any(target.iterdir()))
     ):
         raise MaskobanError(f"{out}: neither empty nor a site; expected a new folder, or the last build")
+    if (lack := missing()) is not None:
+        raise MaskobanError(lack)
     with file_errors(str(out), "written"):
         target.parent.mkdir(parents=True, exist_ok=True)
         part = Path(tempfile.mkdtemp(prefix=".maskoban-", suffix=".part", dir=target.parent))
